@@ -121,16 +121,16 @@ func (tx *Tx) noRow() error {
 	if err := tx.writable(); err != nil {
 		return err
 	}
-	return tx.fail(fault.Invalidf("row", "is nil"))
+	return tx.fail(fault.Invalidf("row", "must not be nil"))
 }
 
 // known fails the Tx if the engine was not opened with the schema of the table.
 func (tx *Tx) known(t *schema.Table) error {
 	if t == nil {
-		return tx.fail(fault.Invalidf("table", "is nil"))
+		return tx.fail(fault.Invalidf("table", "must not be nil"))
 	}
 	if t.Schema() == nil || !slices.Contains(tx.eng.options.Schemas, t.Schema()) {
-		return tx.fail(fault.Invalidf("table "+t.Name(), "belongs to no schema that the engine was opened with"))
+		return tx.fail(fault.Invalidf("table "+t.Name(), "must belong to a schema of Options.Schemas"))
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (tx *Tx) newRowID(t *schema.Table, given schema.Values) (string, error) {
 	}
 	id, ok := v.(string)
 	if !ok {
-		return "", fault.Invalidf(t.Name()+".id", "is a %T, not a string", v)
+		return "", fault.Invalidf(t.Name()+".id", "must be a string, got %T", v)
 	}
 	return id, schema.ID(t.Name()+".id", id)
 }
@@ -179,13 +179,13 @@ func normalize(t *schema.Table, id string, given schema.Values) (schema.Values, 
 		return nil, fault.Invalidf(t.Name()+".id", "cannot be changed")
 	}
 	if len(given) == 0 {
-		return nil, fault.Invalidf(t.Name(), "has nothing to change")
+		return nil, fault.Invalidf(t.Name(), "must have at least one column")
 	}
 	set := schema.Values{}
 	for name, v := range given {
 		c, ok := t.Column(name)
 		if !ok {
-			return nil, fault.Invalidf(t.Name()+"."+name, "is not a column")
+			return nil, fault.Invalidf(t.Name()+"."+name, "is not a column of the table")
 		}
 		normal, err := c.Normalize(t.Name()+"."+name, v)
 		if err != nil {
@@ -199,7 +199,7 @@ func normalize(t *schema.Table, id string, given schema.Values) (schema.Values, 
 func knownColumns(t *schema.Table, given schema.Values) error {
 	for name := range given {
 		if _, ok := t.Column(name); !ok && name != "id" {
-			return fault.Invalidf(t.Name()+"."+name, "is not a column")
+			return fault.Invalidf(t.Name()+"."+name, "is not a column of the table")
 		}
 	}
 	return nil

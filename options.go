@@ -85,13 +85,13 @@ func (o *Options) withDefaults() Options {
 
 func (o Options) validate() error {
 	if o.MaxAttempts < 1 {
-		return fault.Invalidf("Options.MaxAttempts", "is %d; at least 1 is needed", o.MaxAttempts)
+		return fault.Invalidf("Options.MaxAttempts", "must be at least 1, got %d", o.MaxAttempts)
 	}
 	if o.Timeout < 0 {
-		return fault.Invalidf("Options.Timeout", "is negative")
+		return fault.Invalidf("Options.Timeout", "must not be negative, got %v", o.Timeout)
 	}
 	if o.OutboxRetention < 0 {
-		return fault.Invalidf("Options.OutboxRetention", "is negative")
+		return fault.Invalidf("Options.OutboxRetention", "must not be negative, got %v", o.OutboxRetention)
 	}
 	return o.validateSchemas()
 }
@@ -111,17 +111,17 @@ func (o Options) validateSchemas() error {
 		}
 		name := strings.ToLower(s.Name())
 		if schemas[name] {
-			return fault.Invalidf("schema "+s.Name(), "is described twice")
+			return fault.Invalidf("schema "+s.Name(), "must not be listed twice")
 		}
 		schemas[name] = true
 		for _, t := range s.Tables() {
 			full := name + "_" + strings.ToLower(t.Name())
 			if tables[full] {
-				return fault.Invalidf("table "+t.Name(), "of the schema %s has the full name of another table", s.Name())
+				return fault.Invalidf("table "+t.Name(), "of schema %s has the full name of another table", s.Name())
 			}
 			tables[full] = true
 			if len(full) > maxTableName {
-				return fault.Invalidf("table "+t.Name(), "has, with its schema %s, a name of more than %d characters", s.Name(), maxTableName)
+				return fault.Invalidf("table "+t.Name(), "must have at most %d characters together with its schema %s", maxTableName, s.Name())
 			}
 			if err := o.validateRefs(t); err != nil {
 				return err
@@ -134,7 +134,7 @@ func (o Options) validateSchemas() error {
 func (o Options) validateRefs(t *schema.Table) error {
 	for _, c := range t.Columns() {
 		if c.Table() != nil && !slices.Contains(o.Schemas, c.Table().Schema()) {
-			return fault.Invalidf(t.Name()+"."+c.Name(), "refers to a table of the schema %s, which is not among Options.Schemas", c.Table().Schema().Name())
+			return fault.Invalidf(t.Name()+"."+c.Name(), "refers to a table of schema %s, which is not in Options.Schemas", c.Table().Schema().Name())
 		}
 	}
 	return nil

@@ -46,7 +46,7 @@ func (tx *Tx) replay(m outbox.Mutation) error {
 	case outbox.Delete:
 		return tx.delete(t, m.ExternalID, m.CheckVersion)
 	}
-	return tx.fail(fault.Invalidf("mutation", "has the unknown operation %q", m.Op))
+	return tx.fail(fault.Invalidf("mutation", "must be a known operation, got %q", m.Op))
 }
 
 // table finds a table of the engine's schemas by name.
@@ -56,5 +56,5 @@ func (e *Engine) table(schemaName, tableName string) (*schema.Table, error) {
 			return t, nil
 		}
 	}
-	return nil, fault.Invalidf("table "+schemaName+"."+tableName, "is in no schema that the engine was opened with")
+	return nil, fault.Invalidf("table "+schemaName+"."+tableName, "must belong to a schema of Options.Schemas")
 }

@@ -249,7 +249,7 @@ func (tx *Tx) Exec(query string, args ...any) (int64, error) {
 		return 0, err
 	}
 	if strings.TrimSpace(query) == "" { // some drivers panic
-		return 0, tx.fail(fault.Invalidf("statement", "is empty"))
+		return 0, tx.fail(fault.Invalidf("statement", "must not be empty"))
 	}
 	run, err := tx.open()
 	if err != nil {
@@ -270,7 +270,7 @@ func (tx *Tx) Query(query string, args ...any) (Rows, error) {
 		return nil, err
 	}
 	if strings.TrimSpace(query) == "" { // some drivers panic
-		return nil, tx.fail(fault.Invalidf("query", "is empty"))
+		return nil, tx.fail(fault.Invalidf("query", "must not be empty"))
 	}
 	run, err := tx.queryRunner()
 	if err != nil {

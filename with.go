@@ -35,7 +35,7 @@ import (
 // handler has returned.
 func CommitWith(ctx context.Context, fn func(tx *Tx) error) error {
 	if fn == nil {
-		return fault.Invalidf("function", "is nil")
+		return fault.Invalidf("function", "must not be nil")
 	}
 	additions := core.AdditionsOf(ctx)
 	if additions == nil {

@@ -103,7 +103,7 @@ type Actors struct {
 // dispatcher is started.
 func New(eng *perdure.Engine, options *Options) (*Actors, error) {
 	if eng == nil {
-		return nil, fault.Invalidf("engine", "is nil")
+		return nil, fault.Invalidf("engine", "must not be nil")
 	}
 	rt := host.Of(eng)
 	o := options.withDefaults()
@@ -141,7 +141,7 @@ func (o *Options) withDefaults() Options {
 	edge.Default(&options.Poll, time.Second)
 	edge.Default(&options.Limits.Time, DefaultTimeLimit)
 	if options.OnError == nil {
-		options.OnError = func(err error) { slog.Error("process actors", "error", err) }
+		options.OnError = func(err error) { slog.Error("actor processing failed", "error", err) }
 	}
 	if options.OnDamage == nil {
 		options.OnDamage = logDamage
@@ -160,27 +160,27 @@ func (a *Actors) report(err error) {
 
 // crashed logs an effect or an invocation whose process crashed.
 func (a *Actors) crashed(c effect.Crash) {
-	slog.Warn("effect of an actor lost its process", "id", c.ID, "name", c.Name, "crashes", c.Crashes, "quarantined", c.Quarantined)
+	slog.Warn("actor effect lease expired", "id", c.ID, "name", c.Name, "crashes", c.Crashes, "quarantined", c.Quarantined)
 }
 
 func logDamage(d Damage) {
-	slog.Error("actor is damaged", "actor", d.Ref.String(), "reason", d.Reason, "repaired", d.Repaired)
+	slog.Error("actor found damaged", "actor", d.Ref.String(), "reason", d.Reason, "repaired", d.Repaired)
 }
 
 func (o Options) validate() error {
 	switch {
 	case o.Concurrency < 1 || o.Concurrency > 10_000:
-		return fault.Invalidf("Options.Concurrency", "is %d; 1 to 10,000 are possible", o.Concurrency)
+		return fault.Invalidf("Options.Concurrency", "must be between 1 and 10,000, got %d", o.Concurrency)
 	case o.Lease < time.Second:
-		return fault.Invalidf("Options.Lease", "is %v; at least 1s is needed", o.Lease)
+		return fault.Invalidf("Options.Lease", "must be at least 1s, got %v", o.Lease)
 	case o.MaxCrashes < 1:
-		return fault.Invalidf("Options.MaxCrashes", "is %d; at least 1 is needed", o.MaxCrashes)
+		return fault.Invalidf("Options.MaxCrashes", "must be at least 1, got %d", o.MaxCrashes)
 	case o.Retention < 0:
-		return fault.Invalidf("Options.Retention", "is negative")
+		return fault.Invalidf("Options.Retention", "must not be negative, got %v", o.Retention)
 	case o.Batch < 1 || o.Batch > 10_000:
-		return fault.Invalidf("Options.Batch", "is %d; 1 to 10,000 are possible", o.Batch)
+		return fault.Invalidf("Options.Batch", "must be between 1 and 10,000, got %d", o.Batch)
 	case o.CacheBytes < 0:
-		return fault.Invalidf("Options.CacheBytes", "is negative")
+		return fault.Invalidf("Options.CacheBytes", "must not be negative, got %v", o.CacheBytes)
 	case o.Limits.MaxContext < 0 || o.Limits.MaxContext > statechart.MaxDocument:
 		return fault.Invalidf("Options.Limits.MaxContext", "must be between 0 and %d, got %d", statechart.MaxDocument, o.Limits.MaxContext)
 	case o.Limits.MaxEvents < 0:
@@ -188,7 +188,7 @@ func (o Options) validate() error {
 	case o.Limits.MaxOutputs < 0:
 		return fault.Invalidf("Options.Limits.MaxOutputs", "must not be negative, got %d", o.Limits.MaxOutputs)
 	case o.Poll < time.Millisecond:
-		return fault.Invalidf("Options.Poll", "is %v; at least 1ms is needed", o.Poll)
+		return fault.Invalidf("Options.Poll", "must be at least 1ms, got %v", o.Poll)
 	}
 	return nil
 }

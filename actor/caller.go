@@ -58,7 +58,7 @@ func (c Caller) check() error {
 	case System:
 		return edge.Text("caller id", c.ID, edge.MaxKey)
 	}
-	return fault.Invalidf("caller type", "is %q; client, service and system are possible", c.Kind)
+	return fault.Invalidf("caller type", "must be client, service or system, got %q", c.Kind)
 }
 
 // mark sets the caller in an object that is passed to a machine. It overwrites any existing
@@ -109,7 +109,7 @@ func (k *kind) prepare(c Caller, e statechart.Event) (statechart.Event, error) {
 		return e, nil
 	}
 	if slices.Contains(systemEvents, e.Type) {
-		return e, fault.Invalidf("event.type", "is %s, which only the system may send", e.Type)
+		return e, fault.Invalidf("event.type", "%s is reserved for the system", e.Type)
 	}
 	if !k.allows(c.Kind, e.Type) {
 		return e, &fault.Restricted{Constraint: "events of type " + k.name + " for callers of type " + string(c.Kind)}

@@ -127,7 +127,7 @@ func (a *Actors) firePass(ctx context.Context, types []string, locked func()) (m
 	moved = a.firing.meter.measure(b, a.rt.Clock.Now().Sub(began), err)
 	if err != nil {
 		a.abandon(ctx, p)
-		return 0, false, fmt.Errorf("fire delays: %w", err)
+		return 0, false, fmt.Errorf("fire timers: %w", err)
 	}
 	b.remember()
 	return moved, moved > 0 || reaped || b.foreign || len(b.postponed()) > 0, nil
@@ -194,7 +194,7 @@ func (a *Actors) types(ctx context.Context) ([]string, error) {
 	var names []string
 	if err := a.read(ctx, a.rt.Store.MachineNames(func(name string) { names = append(names, name) })); err != nil {
 		a.note(err) // a success proves nothing: this transaction only reads
-		return nil, fmt.Errorf("list machines: %w", err)
+		return nil, fmt.Errorf("list statecharts: %w", err)
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { // known also registers the handlers of their effects
 		_, err := a.known(ctx, name)
@@ -253,7 +253,7 @@ func (a *Actors) sweep(ctx context.Context) error {
 		return host.In(tx).Attach(nil, a.rt.Store.PurgeActorKeys(a.options.Retention, sweepLimit, a.rt.Now(), new(int64)))
 	})
 	if err != nil {
-		return fmt.Errorf("forget keys: %w", err)
+		return fmt.Errorf("drop retired keys: %w", err)
 	}
 	return nil
 }
@@ -263,7 +263,7 @@ func (a *Actors) nextTimer(ctx context.Context) (time.Time, error) {
 	now := a.rt.Clock.Now()
 	wait, ok, err := delays{a}.Due(ctx)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("find next delay: %w", err)
+		return time.Time{}, fmt.Errorf("read next due time: %w", err)
 	}
 	if !ok {
 		return time.Time{}, nil

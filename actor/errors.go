@@ -28,7 +28,7 @@ type VersionError struct {
 }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("actor %s is at version %d of its machine, this process knows %d", e.Ref, e.Has, e.Known)
+	return fmt.Sprintf("actor %s is at version %d of its statechart, this process has version %d", e.Ref, e.Has, e.Known)
 }
 
 func notFound(ref Ref) error { return &fault.NotFound{Kind: "actor", ID: ref.String()} }

@@ -96,7 +96,7 @@ func (a *Actors) claim(ctx context.Context, types []string) (p *pass, reaped boo
 		if sqldb.IsUncertain(err) { // the record may be stored
 			a.drop(token)
 		}
-		return nil, false, fmt.Errorf("claim delays: %w", err)
+		return nil, false, fmt.Errorf("claim timers: %w", err)
 	}
 	return p, reaped, nil
 }
@@ -219,10 +219,10 @@ func (a *Actors) reap(ctx context.Context, tx sqldb.Tx, f store.Firing) error {
 			verdicts[i].Limit = &v.Limit
 		}
 		if v.Quarantined {
-			message := fmt.Sprintf("process crashed %d times while the delay was fired", v.Crashes)
+			message := fmt.Sprintf("process crashed %d times while the timer was fired", v.Crashes)
 			verdicts[i].Error = &message
 		}
-		slog.Warn("delay of an actor lost its process", "actor", refOf(t.ActorRef).String(), "timer", t.AlarmID, "crashes", v.Crashes, "quarantined", v.Quarantined)
+		slog.Warn("timer lease expired", "actor", refOf(t.ActorRef).String(), "timer", t.AlarmID, "crashes", v.Crashes, "quarantined", v.Quarantined)
 	}
 	return tx.Run(ctx, st.ReturnTimers(verdicts, a.rt.Now()))
 }

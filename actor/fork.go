@@ -120,19 +120,19 @@ const maxAhead = 10_000
 func (a *Actors) Forecast(ctx context.Context, ref Ref, until time.Time) ([]Forecast, error) {
 	record, err := a.record(ctx, ref)
 	if err != nil {
-		return nil, fmt.Errorf("look ahead: %w", err)
+		return nil, fmt.Errorf("forecast timers: %w", err)
 	}
 	k, err := a.version(ctx, ref.Type, record.Machine)
 	if err != nil {
-		return nil, fmt.Errorf("look ahead: %w", err)
+		return nil, fmt.Errorf("forecast timers: %w", err)
 	}
 	h := &history{ref: ref, kind: k, at: record.Updated.UnixMilli()}
 	if h.tree, err = k.machine.Restore([]byte(value(record.Snapshot))); err != nil {
-		return nil, fmt.Errorf("look ahead: %w", err)
+		return nil, fmt.Errorf("forecast timers: %w", err)
 	}
 	err = a.read(ctx, a.rt.Store.ListTimers([]store.ActorRef{ref.stored()}, func(t store.ActorTimer) { h.timers = append(h.timers, pendingTimer(t)) }))
 	if err != nil {
-		return nil, fmt.Errorf("look ahead: %w", err)
+		return nil, fmt.Errorf("forecast timers: %w", err)
 	}
 	return h.ahead(until)
 }
@@ -149,7 +149,7 @@ func (h *history) ahead(until time.Time) ([]Forecast, error) {
 		f.Timer.State, f.Timer.Leads = h.tree.Leads(next.Target, next.Event.Type)
 		step, err := h.tree.Fire(h.at, next)
 		if err != nil {
-			return all, fmt.Errorf("look ahead: %w", err)
+			return all, fmt.Errorf("forecast timers: %w", err)
 		}
 		h.take(step)
 		state := h.tree.State()

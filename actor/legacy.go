@@ -182,7 +182,7 @@ func (r *legacyReader) tree(m *statechart.Machine) *statechart.Tree {
 	}
 	for id, child := range parts.Children {
 		if child["snapshot"] == nil {
-			r.fail(KeySnapshot, fmt.Errorf("child %q is a reference without a snapshot: its state was not stored", id))
+			r.fail(KeySnapshot, fmt.Errorf("child %q must have a snapshot: it is only a reference", id))
 			return nil
 		}
 	}

@@ -92,7 +92,7 @@ func (b *batch) restore(t *turn) error {
 	}
 	tree, err := t.kind.machine.Restore([]byte(t.stored.Snapshot))
 	if err != nil {
-		return b.damage(t, fmt.Sprintf("snapshot does not suit the machine: %v", err))
+		return b.damage(t, fmt.Sprintf("snapshot does not match the statechart: %v", err))
 	}
 	t.tree = tree
 	return nil
@@ -103,7 +103,7 @@ func (b *batch) restore(t *turn) error {
 func (t *turn) damage(s *store.Snapshot) string {
 	switch {
 	case s.Sequence != t.row.Sequence:
-		return fmt.Sprintf("snapshot is of step %d, the actor of step %d", s.Sequence, t.row.Sequence)
+		return fmt.Sprintf("snapshot has sequence %d, the actor has sequence %d", s.Sequence, t.row.Sequence)
 	case checksum([]byte(s.Snapshot)) != s.Checksum:
 		return "snapshot does not match its checksum"
 	}

@@ -105,8 +105,8 @@ func (a *Actors) stretch(ctx context.Context, f *store.ActorFilter, want int) (r
 func (f Filter) stored(cursor string) (store.ActorFilter, error) {
 	stored := store.ActorFilter{Type: f.Type, State: f.State}
 	for _, s := range f.Statuses {
-		if !slices.Contains(Statuses, s) {
-			return stored, fault.Invalidf("status", "%q is unknown", s)
+		if err := edge.OneOf("status", s, Statuses); err != nil {
+			return stored, err
 		}
 		stored.Statuses = append(stored.Statuses, string(s))
 	}

@@ -58,7 +58,7 @@ func (a *Actors) operateIn(tx *perdure.Tx, o *operation) error {
 // within runs a job in a unit of work.
 func (a *Actors) within(tx *perdure.Tx, j *job) error {
 	if host.In(tx).Engine() != a.eng {
-		return fault.Invalidf("unit of work", "is of another engine")
+		return fault.Invalidf("unit of work", "belongs to another engine")
 	}
 	j.trace = tracing.Of(tx.Context())
 	b := a.newBatch(host.In(tx))
@@ -119,7 +119,7 @@ func moveOp(ref Ref, by Caller, id string, due time.Time) *operation {
 		return t.note(EntryMove, timer, by)
 	})
 	if y := due.UTC().Year(); y < 1970 || y > 9998 {
-		o.invalid = fault.Invalidf("due time", "is outside the years 1970 to 9998")
+		o.invalid = fault.Invalidf("due time", "must be between the years 1970 and 9998")
 	}
 	return o
 }

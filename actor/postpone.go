@@ -63,6 +63,6 @@ func (a *Actors) missing(ref Ref, sealed *seal.SealedError) {
 	a.firing.missing[sealed.Key] = true
 	a.firing.mu.Unlock()
 	if !known {
-		a.report(fmt.Errorf("fire delays of %s: %w", ref, sealed))
+		a.report(fmt.Errorf("fire timers of %s: %w", ref, sealed))
 	}
 }

@@ -24,7 +24,7 @@ func (b *batch) repair(t *turn, reason string) error {
 		return err
 	}
 	if err != nil {
-		return b.damage(t, fmt.Sprintf("%s, and the log does not help: %v", reason, err))
+		return b.damage(t, fmt.Sprintf("%s, and the log cannot restore it: %v", reason, err))
 	}
 	raw, err := h.tree.Snapshot()
 	if err != nil {

@@ -66,12 +66,12 @@ func (h *history) begin(c *store.Checkpoint) error {
 // apply applies the next log entry.
 func (h *history) apply(e *store.ActorEntry) error {
 	if e.Sequence != h.sequence+1 || h.tree == nil && entryKind(e.Kind) != EntryStart {
-		return fmt.Errorf("%w: step %d follows step %d", errBroken, e.Sequence, h.sequence)
+		return fmt.Errorf("%w: transition %d follows transition %d", errBroken, e.Sequence, h.sequence)
 	}
 	h.at = e.At.UnixMilli()
 	step, err := h.step(e)
 	if err != nil {
-		return fmt.Errorf("%w: step %d: %w", errBroken, e.Sequence, err)
+		return fmt.Errorf("%w: transition %d: %w", errBroken, e.Sequence, err)
 	}
 	h.take(step)
 	snapshot, err := h.tree.Snapshot()
@@ -79,7 +79,7 @@ func (h *history) apply(e *store.ActorEntry) error {
 		return err
 	}
 	if h.checksum = checksum(snapshot); h.checksum != e.Checksum {
-		return fmt.Errorf("%w: step %d led elsewhere", errBroken, e.Sequence)
+		return fmt.Errorf("%w: transition %d has another result", errBroken, e.Sequence)
 	}
 	h.sequence = e.Sequence
 	return nil
@@ -126,7 +126,7 @@ func (h *history) step(e *store.ActorEntry) (*statechart.Step, error) {
 		return h.limit(e)
 	case EntryMigrate, EntryImport, EntryFork, EntryReset: // each is a checkpoint
 	}
-	return nil, fmt.Errorf("a %s cannot be repeated", e.Kind)
+	return nil, fmt.Errorf("%s cannot be replayed", e.Kind)
 }
 
 func (h *history) start(e *store.ActorEntry) (step *statechart.Step, err error) {
@@ -201,7 +201,7 @@ func (a *Actors) Replay(ctx context.Context, ref Ref) (Replayed, error) {
 		return Replayed{}, fmt.Errorf("replay actor: %w", err)
 	}
 	if h.checksum != value(record.Checksum) {
-		return Replayed{}, fmt.Errorf("replay actor: %w: it does not lead to the stored snapshot", errBroken)
+		return Replayed{}, fmt.Errorf("replay actor: %w: its result differs from the stored snapshot", errBroken)
 	}
 	return Replayed{From: h.from, To: h.sequence, Checksum: h.checksum}, nil
 }
@@ -216,7 +216,7 @@ func (a *Actors) historyOf(ctx context.Context, ref Ref, until int64) (*store.Ac
 		until = record.Sequence
 	}
 	if until < 1 || until > record.Sequence {
-		return nil, nil, fault.Invalidf("step", "is %d; the actor has taken %d", until, record.Sequence)
+		return nil, nil, fault.Invalidf("step", "must be at most %d, got %d", record.Sequence, until)
 	}
 	k, err := a.version(ctx, ref.Type, record.Machine)
 	if err != nil {

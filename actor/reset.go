@@ -156,7 +156,7 @@ func (a *Actors) follow(read reader, h *history, until int64) error {
 			return err
 		}
 		if len(entries) == 0 {
-			return fmt.Errorf("%w: it has no step %d", errBroken, h.sequence+1)
+			return fmt.Errorf("%w: it has no transition %d", errBroken, h.sequence+1)
 		}
 		for i := range entries {
 			if entries[i].Sealed != nil {

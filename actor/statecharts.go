@@ -54,7 +54,7 @@ func (a *Actors) StoreStatechartIf(
 		d.Options = *options
 	}
 	if a.registered(name) != nil {
-		return Statechart{}, fault.Invalidf("actor type "+name, "is registered already, by this program")
+		return Statechart{}, fault.Invalidf("actor type "+name, "is already registered by this program")
 	}
 	if _, err := a.documentKindOf(d); err != nil {
 		return Statechart{}, err
@@ -65,7 +65,7 @@ func (a *Actors) StoreStatechartIf(
 		return err
 	})
 	if err != nil {
-		return Statechart{}, fmt.Errorf("store machine %s: %w", name, err)
+		return Statechart{}, fmt.Errorf("store statechart %s: %w", name, err)
 	}
 	_, err = a.remember(newest)
 	return newest, err
@@ -92,7 +92,7 @@ func (a *Actors) storeDocument(tx *perdure.Tx, d Statechart, check func(*Statech
 		next = newest.Version + 1
 	}
 	if err = run.Run(tx.Context(), insert, get); err == nil && newest.Version > next { // versions have no gaps: another process has stored this one
-		err = &sqldb.Transient{Err: fmt.Errorf("version %d was stored meanwhile", next)}
+		err = &sqldb.Transient{Err: fmt.Errorf("version %d was stored concurrently", next)}
 	}
 	if err != nil {
 		return newest, host.In(tx).Fail(err)
@@ -122,7 +122,7 @@ func (a *Actors) Statecharts(ctx context.Context) ([]Statechart, error) {
 	var all []Statechart
 	err := a.read(ctx, a.rt.Store.ListMachines(func(m store.Machine) { all = append(all, documentOf(m)) }))
 	if err != nil {
-		return nil, fmt.Errorf("list machines: %w", err)
+		return nil, fmt.Errorf("list statecharts: %w", err)
 	}
 	return all, nil
 }
@@ -154,7 +154,7 @@ func (a *Actors) remember(d Statechart) (*kind, error) {
 	if k == nil {
 		var err error
 		if k, err = a.documentKindOf(d); err != nil {
-			return nil, fmt.Errorf("load machine %s: %w: %w", d.Name, unknownType(d.Name), err)
+			return nil, fmt.Errorf("load statechart %s: %w: %w", d.Name, unknownType(d.Name), err)
 		}
 	}
 	a.mu.Lock()
@@ -251,10 +251,10 @@ func (a *Actors) Statechart(ctx context.Context, name string, version int64) (St
 		get = a.rt.Store.GetMachine(name, version, read)
 	}
 	if err := a.read(ctx, get); err != nil {
-		return Statechart{}, fmt.Errorf("get machine: %w", err)
+		return Statechart{}, fmt.Errorf("get statechart: %w", err)
 	}
 	if found == nil {
-		return Statechart{}, fmt.Errorf("get machine: %w", unknownType(name))
+		return Statechart{}, fmt.Errorf("get statechart: %w", unknownType(name))
 	}
 	return *found, nil
 }

@@ -123,7 +123,7 @@ func pendingTimer(s store.ActorTimer) statechart.Timer {
 func (t *turn) dueTimer(s store.ActorTimer) {
 	timer := pendingTimer(s)
 	if alarmID(timer) != s.AlarmID {
-		t.damagedTimer = fmt.Sprintf("delay %s cannot be read", s.AlarmID)
+		t.damagedTimer = fmt.Sprintf("delay %s cannot be decoded", s.AlarmID)
 		return
 	}
 	t.due = append(t.due, timer)

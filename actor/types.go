@@ -103,7 +103,7 @@ func (a *Actors) Register(name string, document []byte, options *TypeOptions) er
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if _, has := a.kinds[name]; has {
-		return fault.Invalidf("actor type "+name, "is registered already")
+		return fault.Invalidf("actor type "+name, "is already registered")
 	}
 	a.kinds[name] = k
 	a.handle(k)
@@ -149,15 +149,15 @@ func merged[V any](to, from map[string]V) map[string]V {
 func (o TypeOptions) validate() error {
 	switch {
 	case o.Version < 1:
-		return fault.Invalidf("TypeOptions.Version", "is %d; at least 1 is needed", o.Version)
+		return fault.Invalidf("TypeOptions.Version", "must be at least 1, got %d", o.Version)
 	case o.MaxEvent < 1 || o.MaxEvent > statechart.MaxEvent:
-		return fault.Invalidf("TypeOptions.MaxEvent", "is %d; 1 byte to 1 MiB are possible", o.MaxEvent)
+		return fault.Invalidf("TypeOptions.MaxEvent", "must be between 1 byte and 1 MiB, got %d", o.MaxEvent)
 	case o.MigrateTimers != KeepTimers && o.MigrateTimers != RestartTimers && o.MigrateTimers != DropTimers:
-		return fault.Invalidf("TypeOptions.MigrateTimers", "is %q", o.MigrateTimers)
+		return fault.Invalidf("TypeOptions.MigrateTimers", "must be keep, restart or drop, got %q", o.MigrateTimers)
 	}
 	for c := range o.Events {
 		if c != Client && c != Service {
-			return fault.Invalidf("TypeOptions.Events", "has the kind %q; client and service are possible", c)
+			return fault.Invalidf("TypeOptions.Events", "must be for clients or services, got %q", c)
 		}
 	}
 	return o.Retry.Validate()
@@ -182,14 +182,14 @@ func (k *kind) checkHandlers() error {
 
 func (k *kind) checkHandler(field string, runs bool, policy *retry.Policy, timeout *time.Duration) error {
 	if !runs {
-		return fault.Invalidf(field, "of type %s has no function", k.name)
+		return fault.Invalidf(field, "of type %s must have a function", k.name)
 	}
 	if policy.IsZero() {
 		*policy = k.options.Retry
 	}
 	edge.Default(timeout, 5*time.Minute)
 	if *timeout < 0 {
-		return fault.Invalidf(field, "has a negative timeout")
+		return fault.Invalidf(field, "must not have a negative timeout, got %v", *timeout)
 	}
 	return policy.Validate()
 }

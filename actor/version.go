@@ -55,7 +55,7 @@ func (b *batch) migrate(t *turn) error {
 	}
 	tree, err := t.kind.machine.Restore(raw)
 	if err != nil {
-		return b.damage(t, fmt.Sprintf("snapshot of version %d does not suit version %d: %v", t.row.Machine, t.kind.options.Version, err))
+		return b.damage(t, fmt.Sprintf("snapshot of version %d does not match version %d: %v", t.row.Machine, t.kind.options.Version, err))
 	}
 	pending, err := b.pending(t)
 	if err != nil {
@@ -91,5 +91,5 @@ func (t *turn) unmigrated(err error) error {
 	if t.batch.tx.Context().Err() != nil || sqldb.IsTransient(err) {
 		return err
 	}
-	return t.batch.damage(t, fmt.Sprintf("delays of version %d: %v", t.kind.options.Version, err))
+	return t.batch.damage(t, fmt.Sprintf("timers of version %d: %v", t.kind.options.Version, err))
 }

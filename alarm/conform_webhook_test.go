@@ -65,7 +65,7 @@ func (Conformance) AnAddressThatIsNotAllowedFailsAtOnce(t *testing.T, db enginet
 		f.process(t, 1)
 		r := f.is(t, key, alarm.Failed)
 		equal(t, "attempts", r.Attempts, 1)
-		if !strings.Contains(r.Error, "is not on the list of allowed ones") {
+		if !strings.Contains(r.Error, "is not in the list of allowed addresses") {
 			t.Errorf("%s: %s", url, r.Error)
 		}
 	}

@@ -60,7 +60,7 @@ func Handle[P any](a *Alarms, name string, fn func(context.Context, P) error, op
 		return nil, err
 	}
 	if o.Timeout < 0 {
-		return nil, fault.Invalidf("HandlerOptions.Timeout", "is negative")
+		return nil, fault.Invalidf("HandlerOptions.Timeout", "must not be negative, got %v", o.Timeout)
 	}
 	if err := a.add(name, handler{run: typed(fn), timeout: o.Timeout}); err != nil {
 		return nil, err

@@ -48,7 +48,7 @@ func keyOf(k store.AlarmKey) Key { return Key{ActorType: k.ActorType, ActorID: k
 // check returns an error if the key is not valid.
 func (k Key) check(longest int) error {
 	if k.ID == "" {
-		return fault.Invalidf("alarm id", "is empty")
+		return fault.Invalidf("alarm id", "must not be empty")
 	}
 	if err := edge.Text("alarm id", k.ID, longest); err != nil {
 		return err

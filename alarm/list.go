@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -239,8 +238,8 @@ func (f Filter) stored() (store.AlarmFilter, error) {
 		return stored, fault.Invalidf("filter", "asks for an actor's alarms that belong to nobody")
 	}
 	for _, s := range f.Statuses {
-		if !slices.Contains(Statuses, s) {
-			return stored, fault.Invalidf("status", "%q is unknown", s)
+		if err := edge.OneOf("status", s, Statuses); err != nil {
+			return stored, err
 		}
 		stored.Statuses = append(stored.Statuses, string(s))
 	}

@@ -191,7 +191,7 @@ func (a *Alarms) reviveItems(run sqldb.Runner, ctx context.Context, items []stri
 // does not remove timers of actors.
 func (a *Alarms) CancelByType(ctx context.Context, typ string) (int64, error) {
 	if typ == "" {
-		return 0, fault.Invalidf("alarm type", "is empty")
+		return 0, fault.Invalidf("alarm type", "must not be empty")
 	}
 	return a.CancelAll(ctx, Filter{Type: typ})
 }

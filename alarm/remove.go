@@ -17,7 +17,7 @@ const purgeBatch = 500
 // alarms; Cancel removes them.
 func (a *Alarms) PurgeDead(ctx context.Context, age time.Duration) (int64, error) {
 	if age < 0 {
-		return 0, fault.Invalidf("age", "is negative")
+		return 0, fault.Invalidf("age", "must not be negative, got %v", age)
 	}
 	for total := int64(0); ; {
 		var items []string

@@ -213,7 +213,7 @@ func (o ScheduleOptions) validate(typ string, to *Options) error {
 		return fault.Invalidf("ScheduleOptions.Existed", "must be set with IfAbsent")
 	}
 	if o.Priority < perdure.High || o.Priority > perdure.Low {
-		return fault.Invalidf("ScheduleOptions.Priority", "is %d; High, Normal and Low are possible", o.Priority)
+		return fault.Invalidf("ScheduleOptions.Priority", "must be High, Normal or Low, got %d", o.Priority)
 	}
 	if o.Webhook != "" {
 		if err := to.checkURL("ScheduleOptions.Webhook", o.Webhook); err != nil {
@@ -244,7 +244,7 @@ func (o ScheduleOptions) validateTime() error {
 	case !recurs && (o.Missed != "" || o.MaxMissed != 0):
 		return fault.Invalidf("ScheduleOptions.Missed", "is only for alarms that recur")
 	case o.MaxMissed < 0 || o.MaxMissed > 10_000:
-		return fault.Invalidf("ScheduleOptions.MaxMissed", "is %d; 1 to 10,000 are possible", o.MaxMissed)
+		return fault.Invalidf("ScheduleOptions.MaxMissed", "must be between 1 and 10,000, got %d", o.MaxMissed)
 	case o.MaxMissed != 0 && o.Missed != perdure.MissedAll:
 		return fault.Invalidf("ScheduleOptions.MaxMissed", "is only for All")
 	}

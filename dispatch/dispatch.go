@@ -64,7 +64,7 @@ type group []Processor
 // prevent the others from running.
 func Group(processors ...Processor) (Processor, error) {
 	if slices.Contains(processors, nil) {
-		return nil, fault.Invalidf("processor", "is nil")
+		return nil, fault.Invalidf("processor", "must not be nil")
 	}
 	switch len(processors) {
 	case 0:

@@ -44,10 +44,10 @@ func NewPoller(p Processor, options *PollerOptions) (*Poller, error) {
 		o = *options
 	}
 	if p == nil {
-		return nil, fault.Invalidf("processor", "is nil")
+		return nil, fault.Invalidf("processor", "must not be nil")
 	}
 	if o.Interval < 0 {
-		return nil, fault.Invalidf("PollerOptions.Interval", "is negative")
+		return nil, fault.Invalidf("PollerOptions.Interval", "must not be negative, got %v", o.Interval)
 	}
 	if o.Interval == 0 {
 		o.Interval = DefaultInterval

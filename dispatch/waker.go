@@ -80,7 +80,7 @@ func NewWaker(p Processor, options *WakerOptions) (*Waker, error) {
 		o = *options
 	}
 	if p == nil {
-		return nil, fault.Invalidf("processor", "is nil")
+		return nil, fault.Invalidf("processor", "must not be nil")
 	}
 	if o.OnError == nil {
 		o.OnError = logError

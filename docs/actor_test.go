@@ -125,5 +125,5 @@ func Example_callers() {
 	// ann sees map[round:2] map[hand:[ace]]
 	// bob sees map[round:2] map[hand:[two]]
 	// send event: reference refused by events of type game for callers of type client
-	// send event: event.type begins with xstate., which only the machine itself may send
+	// send event: event.type must not start with xstate., which is reserved for the machine
 }

@@ -192,9 +192,9 @@ func Example_invalid() {
 		fmt.Println(errors.As(err, &invalid), err)
 	}
 	// Output:
-	// true accounts.age is not a column
-	// true accounts.owner is a int, not a string
-	// true accounts.owner contains a NUL character
+	// true accounts.age is not a column of the table
+	// true accounts.owner must be of type string, got int
+	// true accounts.owner must not contain a NUL character
 	// true accounts.owner is required
 }
 
@@ -209,7 +209,7 @@ func Example_poisoned() {
 	})
 	fmt.Println(err)
 	// Output:
-	// accounts.age is not a column
+	// accounts.age is not a column of the table
 }
 
 func Example_ownSQL() {

@@ -18,7 +18,7 @@ import (
 // it. Attempts returns a *fault.NotFound if there is no such instance.
 func (m *Machines) Attempts(ctx context.Context, id string) ([]retry.Attempt, error) {
 	if !validID(id) {
-		return nil, fault.Invalidf("instance id", "is not a UUID in lower case")
+		return nil, fault.Invalidf("instance id", "must be a UUID in lower case")
 	}
 	var attempts []retry.Attempt
 	var found []Instance

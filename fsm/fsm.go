@@ -111,7 +111,7 @@ type definition struct {
 // started. A process that only starts instances needs none.
 func New(eng *perdure.Engine, options *Options) (*Machines, error) {
 	if eng == nil {
-		return nil, fault.Invalidf("engine", "is nil")
+		return nil, fault.Invalidf("engine", "must not be nil")
 	}
 	rt := host.Of(eng)
 	o := options.withDefaults()
@@ -155,7 +155,7 @@ func (m *Machines) register(definitions []Definer, recorded bool) error {
 	defer m.mu.Unlock()
 	for _, d := range definitions {
 		if isNil(d) {
-			return fault.Invalidf("definition", "is nil")
+			return fault.Invalidf("definition", "must not be nil")
 		}
 		machine, ok := d.(machine)
 		if !ok {
@@ -186,7 +186,7 @@ func isNil(d Definer) bool {
 // are not interrupted. The next step of every instance is a step of the new definition.
 func (m *Machines) ReplaceStored(d Definer) error {
 	if isNil(d) {
-		return fault.Invalidf("definition", "is nil")
+		return fault.Invalidf("definition", "must not be nil")
 	}
 	machine, ok := d.(machine)
 	if !ok {
@@ -257,13 +257,13 @@ func (o Options) validate() error {
 	}
 	switch {
 	case o.Lease < time.Second:
-		return fault.Invalidf("Options.Lease", "is %v; at least 1s is needed", o.Lease)
+		return fault.Invalidf("Options.Lease", "must be at least 1s, got %v", o.Lease)
 	case o.MaxCrashes < 1:
-		return fault.Invalidf("Options.MaxCrashes", "is %d; at least 1 is needed", o.MaxCrashes)
+		return fault.Invalidf("Options.MaxCrashes", "must be at least 1, got %d", o.MaxCrashes)
 	case o.Timeout < 0:
-		return fault.Invalidf("Options.Timeout", "is negative")
+		return fault.Invalidf("Options.Timeout", "must not be negative, got %v", o.Timeout)
 	case o.InlineSteps < 1:
-		return fault.Invalidf("Options.InlineSteps", "is %d; at least 1 is needed", o.InlineSteps)
+		return fault.Invalidf("Options.InlineSteps", "must be at least 1, got %d", o.InlineSteps)
 	case o.MaxState < 2 || o.MaxState > 64<<20:
 		return fault.Invalidf("Options.MaxState", "is %d; 2 bytes to 64 MiB are possible", o.MaxState)
 	}

@@ -71,7 +71,7 @@ const (
 // Get returns one instance, or a *fault.NotFound.
 func (m *Machines) Get(ctx context.Context, id string) (Instance, error) {
 	if !validID(id) {
-		return Instance{}, fault.Invalidf("instance id", "is not a UUID in lower case")
+		return Instance{}, fault.Invalidf("instance id", "must be a UUID in lower case")
 	}
 	var found []Instance
 	err := m.read(ctx, m.rt.Store.ShowInstances(store.InstanceFilter{ID: id, Limit: 1}, m.rt.Now(), func(v store.InstanceView) { found = append(found, view(v)) }))
@@ -96,7 +96,7 @@ func (m *Machines) List(ctx context.Context, f Filter, cursor string, limit int)
 	}
 	for _, id := range append(f.IDs, f.Parent) {
 		if id != "" && !validID(id) {
-			return nil, "", fault.Invalidf("instance id", "is not a UUID in lower case")
+			return nil, "", fault.Invalidf("instance id", "must be a UUID in lower case")
 		}
 	}
 	filter := store.InstanceFilter{FSM: f.Definition, Queue: f.Queue, Parent: f.Parent, Step: f.Step, IDs: f.IDs, Live: f.Live, Before: cursor, Limit: limit + 1}

@@ -28,7 +28,7 @@ func (m *Machines) PurgeDead(ctx context.Context, age time.Duration) (int64, err
 
 func (m *Machines) purge(ctx context.Context, age time.Duration, dead bool) (int64, error) {
 	if age < 0 {
-		return 0, fault.Invalidf("age", "is negative")
+		return 0, fault.Invalidf("age", "must not be negative, got %v", age)
 	}
 	for total := int64(0); ; {
 		var ids []string
@@ -63,7 +63,7 @@ func (m *Machines) Delete(ctx context.Context, id string) error {
 // be deleted.
 func (m *Machines) DeleteIn(tx *perdure.Tx, id string) error {
 	if !validID(id) {
-		return host.In(tx).Fail(fault.Invalidf("instance id", "is not a UUID in lower case"))
+		return host.In(tx).Fail(fault.Invalidf("instance id", "must be a UUID in lower case"))
 	}
 	run, err := host.In(tx).Runner()
 	if err != nil {

@@ -28,7 +28,7 @@ import (
 // *fault.Duplicate if another instance occupies its unique key.
 func (m *Machines) Retry(ctx context.Context, id string) error {
 	if !validID(id) {
-		return fault.Invalidf("instance id", "is not a UUID in lower case")
+		return fault.Invalidf("instance id", "must be a UUID in lower case")
 	}
 	r := reviving{machines: m, root: id}
 	err := m.transact(ctx, func(tx sqldb.Tx) error {

@@ -129,7 +129,7 @@ func prepareSchedule[S any](name, spec string, d *Definition[S], state S, option
 		return store.Schedule{}, cron.Schedule{}, err
 	}
 	if d == nil {
-		return store.Schedule{}, cron.Schedule{}, fault.Invalidf("definition", "is nil")
+		return store.Schedule{}, cron.Schedule{}, fault.Invalidf("definition", "must not be nil")
 	}
 	ticks, err := cron.Parse(spec, o.Zone)
 	if err != nil {

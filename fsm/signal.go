@@ -81,7 +81,7 @@ func send(tx *perdure.Tx, id, name string, payload any, options *SignalOptions, 
 
 func prepareSignal(id, name string, payload any, o SignalOptions, limit int) (store.NewSignal, error) {
 	if !validID(id) {
-		return store.NewSignal{}, fault.Invalidf("instance id", "is not a UUID in lower case")
+		return store.NewSignal{}, fault.Invalidf("instance id", "must be a UUID in lower case")
 	}
 	if err := edge.Name("signal", name); err != nil {
 		return store.NewSignal{}, err

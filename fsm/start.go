@@ -130,7 +130,7 @@ func StartManyIn[S any](tx *perdure.Tx, d *Definition[S], states []S, options []
 		return nil, host.In(tx).Fail(fault.Invalidf("options", "are %d for %d inputs", len(options), len(states)))
 	}
 	if d == nil {
-		return nil, host.In(tx).Fail(fault.Invalidf("definition", "is nil"))
+		return nil, host.In(tx).Fail(fault.Invalidf("definition", "must not be nil"))
 	}
 	rt := host.In(tx).Runtime()
 	instances := make([]store.NewInstance, len(states))
@@ -255,7 +255,7 @@ func prepare[S any](d *Definition[S], state S, options *StartOptions, newID func
 
 func (o StartOptions) validate() error {
 	if o.ID != "" && !validID(o.ID) {
-		return fault.Invalidf("StartOptions.ID", "is not a UUID in lower case")
+		return fault.Invalidf("StartOptions.ID", "must be a UUID in lower case")
 	}
 	if o.Queue != "" {
 		if err := edge.Name("StartOptions.Queue", o.Queue); err != nil {
@@ -271,7 +271,7 @@ func (o StartOptions) validate() error {
 	}
 	switch {
 	case o.Priority < perdure.High || o.Priority > perdure.Low:
-		return fault.Invalidf("StartOptions.Priority", "is %d; High, Normal and Low are possible", o.Priority)
+		return fault.Invalidf("StartOptions.Priority", "must be High, Normal or Low, got %d", o.Priority)
 	case o.UniqueScope < Live || o.UniqueScope > Always:
 		return fault.Invalidf("StartOptions.UniqueScope", "is none of the closed scopes")
 	case o.Delay != 0 && !o.At.IsZero():

@@ -17,7 +17,7 @@ import (
 // committed.
 func (m *Machines) RetryIn(tx *perdure.Tx, id string) error {
 	if !validID(id) {
-		return host.In(tx).Fail(fault.Invalidf("instance id", "is not a UUID in lower case"))
+		return host.In(tx).Fail(fault.Invalidf("instance id", "must be a UUID in lower case"))
 	}
 	run, err := host.In(tx).Runner()
 	if err != nil {

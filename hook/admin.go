@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -172,7 +171,7 @@ func (a *Admin) change(tx *perdure.Tx, verb, id string, act func(effect.Run) (st
 // how many it removed.
 func (a *Admin) Purge(ctx context.Context, age time.Duration) (int64, error) {
 	if age < 0 {
-		return 0, fault.Invalidf("age", "is negative")
+		return 0, fault.Invalidf("age", "must not be negative, got %v", age)
 	}
 	return effect.Purge(ctx, a.rt, false, age, 0)
 }
@@ -180,7 +179,7 @@ func (a *Admin) Purge(ctx context.Context, age time.Duration) (int64, error) {
 // PurgeDead is Purge for dead letters: hooks that failed or were quarantined.
 func (a *Admin) PurgeDead(ctx context.Context, age time.Duration) (int64, error) {
 	if age < 0 {
-		return 0, fault.Invalidf("age", "is negative")
+		return 0, fault.Invalidf("age", "must not be negative, got %v", age)
 	}
 	return effect.Purge(ctx, a.rt, true, age, 0)
 }
@@ -204,8 +203,8 @@ func (a *Admin) snapshot(ctx context.Context, fn func(effect.Run) error) error {
 func (f Filter) stored(cursor string, limit int) (store.HookFilter, error) {
 	stored := store.HookFilter{Namespace: f.Namespace, Name: f.Name, Unit: f.Unit, IDs: f.IDs, Limit: limit}
 	for _, s := range f.Statuses {
-		if !slices.Contains(Statuses, s) {
-			return stored, fault.Invalidf("status", "%q is unknown", s)
+		if err := edge.OneOf("status", s, Statuses); err != nil {
+			return stored, err
 		}
 		stored.Statuses = append(stored.Statuses, string(s))
 	}

@@ -55,7 +55,7 @@ func Define[P any](h *Hooks, name string, fn func(context.Context, P) error, opt
 		return nil, err
 	}
 	if o.Timeout < 0 {
-		return nil, fault.Invalidf("HandlerOptions.Timeout", "is negative")
+		return nil, fault.Invalidf("HandlerOptions.Timeout", "must not be negative, got %v", o.Timeout)
 	}
 	if !h.runner.Handle(name, effect.Handler{Run: h.run(typed(fn)), Timeout: o.Timeout}) {
 		return nil, fault.Invalidf("hook "+name, "has a handler already")

@@ -95,7 +95,7 @@ type Hooks struct {
 // started. A process that only triggers hooks needs neither handlers nor a dispatcher.
 func New(eng *perdure.Engine, namespace string, options *Options) (*Hooks, error) {
 	if eng == nil {
-		return nil, fault.Invalidf("engine", "is nil")
+		return nil, fault.Invalidf("engine", "must not be nil")
 	}
 	if err := edge.Name("namespace", namespace); err != nil {
 		return nil, err
@@ -177,15 +177,15 @@ func logCrash(c perdure.Crash) {
 func (o Options) validate() error {
 	switch {
 	case o.Concurrency < 1 || o.Concurrency > 10_000:
-		return fault.Invalidf("Options.Concurrency", "is %d; 1 to 10,000 are possible", o.Concurrency)
+		return fault.Invalidf("Options.Concurrency", "must be between 1 and 10,000, got %d", o.Concurrency)
 	case o.Lease < time.Second:
-		return fault.Invalidf("Options.Lease", "is %v; at least 1s is needed", o.Lease)
+		return fault.Invalidf("Options.Lease", "must be at least 1s, got %v", o.Lease)
 	case o.MaxCrashes < 1:
-		return fault.Invalidf("Options.MaxCrashes", "is %d; at least 1 is needed", o.MaxCrashes)
+		return fault.Invalidf("Options.MaxCrashes", "must be at least 1, got %d", o.MaxCrashes)
 	case o.Timeout < 0:
-		return fault.Invalidf("Options.Timeout", "is negative")
+		return fault.Invalidf("Options.Timeout", "must not be negative, got %v", o.Timeout)
 	case o.MaxPayload < 1 || o.MaxPayload > 64<<20:
-		return fault.Invalidf("Options.MaxPayload", "is %d; 1 byte to 64 MiB are possible", o.MaxPayload)
+		return fault.Invalidf("Options.MaxPayload", "must be between 1 byte and 64 MiB, got %d", o.MaxPayload)
 	}
 	return o.Retry.Validate()
 }

@@ -117,7 +117,7 @@ func (o TriggerOptions) validate() error {
 		return err
 	}
 	if o.Priority < perdure.High || o.Priority > perdure.Low {
-		return fault.Invalidf("TriggerOptions.Priority", "is %d; High, Normal and Low are possible", o.Priority)
+		return fault.Invalidf("TriggerOptions.Priority", "must be High, Normal or Low, got %d", o.Priority)
 	}
 	if o.IfAbsent && o.ID == "" {
 		return fault.Invalidf("TriggerOptions.IfAbsent", "must be set with ID")

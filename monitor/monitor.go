@@ -56,7 +56,7 @@ type Monitor struct {
 // New returns a Monitor for an engine.
 func New(eng *perdure.Engine, options *Options) (*Monitor, error) {
 	if eng == nil {
-		return nil, fault.Invalidf("engine", "is nil")
+		return nil, fault.Invalidf("engine", "must not be nil")
 	}
 	var o Options
 	if options != nil {

@@ -109,9 +109,9 @@ func (m Mutation) check(op int) error {
 	case m.Op != Create && m.Op != Update && m.Op != Delete:
 		return wrong("op", "is not a known operation")
 	case m.Table == "":
-		return wrong("table", "is empty")
+		return wrong("table", "must not be empty")
 	case m.ExternalID == "":
-		return wrong("externalId", "is empty")
+		return wrong("externalId", "must not be empty")
 	case m.Op != Create && m.Values != nil:
 		return wrong("values", "are not part of %s", m.Op)
 	case m.Op != Update && m.Set != nil:

@@ -18,7 +18,7 @@ const purgeBatch = 1000
 // entries.
 func (o *Outbox) Purge(ctx context.Context, age time.Duration) (int, error) {
 	if age < 0 {
-		return 0, fault.Invalidf("age", "is negative")
+		return 0, fault.Invalidf("age", "must not be negative, got %v", age)
 	}
 	before, total := o.clock.Now().UTC().Add(-age), 0
 	for {

@@ -29,7 +29,7 @@ func (o *TailOptions) withDefaults() (TailOptions, error) {
 		options = *o
 	}
 	if options.Poll < 0 {
-		return options, fault.Invalidf("TailOptions.Poll", "is negative")
+		return options, fault.Invalidf("TailOptions.Poll", "must not be negative, got %v", options.Poll)
 	}
 	if options.Poll == 0 {
 		options.Poll = DefaultPoll

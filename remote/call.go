@@ -15,7 +15,7 @@ import (
 )
 
 // errGone reports that a definition was deleted while one of its steps was claimed.
-var errGone = errors.New("its definition was removed")
+var errGone = errors.New("the definition was removed")
 
 // call runs a step at its endpoint. Every error is a failed attempt of the step, which
 // its retry policy handles. There is no other retry loop.
@@ -67,7 +67,7 @@ func (r *Registry) send(ctx context.Context, d loaded, step Step, body []byte) (
 	answer, err := r.sender.Send(within, webhook.Delivery{URL: step.URL, ID: id, Body: body, Secrets: d.secrets})
 	if err != nil {
 		if within.Err() != nil && ctx.Err() == nil {
-			return Answer{}, fmt.Errorf("no answer within %v", step.Timeout)
+			return Answer{}, fmt.Errorf("endpoint did not respond within %v", step.Timeout)
 		}
 		return Answer{}, delayed(err)
 	}
@@ -113,7 +113,7 @@ func (r *Registry) request(run *fsm.Run[json.RawMessage], step Step, children []
 		}
 	}
 	if len(body) > MaxMessage {
-		return nil, 0, fmt.Errorf("request has %d bytes, with all signals and one child; at most %d are allowed", len(body), MaxMessage)
+		return nil, 0, fmt.Errorf("write request: it has %d bytes with all signals and one child, more than %d", len(body), MaxMessage)
 	}
 	return body, next, nil
 }
@@ -131,13 +131,13 @@ func signals(all []fsm.Signal) []Signal {
 func (r *Registry) read(a webhook.Answer, id string, secrets []webhook.Secret) (Answer, error) {
 	message, err := webhook.Verify(a.Header, a.Body, r.rt.Clock.Now(), secrets...)
 	if err != nil {
-		return Answer{}, fmt.Errorf("answer is refused: %w", err)
+		return Answer{}, fmt.Errorf("response refused: %w", err)
 	}
 	if message.ID != id {
-		return Answer{}, errors.New("answer is refused: it is to another request")
+		return Answer{}, errors.New("response refused: it belongs to another request")
 	}
 	if kind, _, err := mime.ParseMediaType(a.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return Answer{}, errors.New("answer is refused: its content type is not application/json")
+		return Answer{}, errors.New("response refused: content type must be application/json")
 	}
 	return decode(a.Body)
 }

@@ -153,11 +153,11 @@ var (
 func (c ChildSpec) options() (*fsm.StartOptions, error) {
 	priority, ok := priorities[c.Priority]
 	if !ok {
-		return nil, fmt.Errorf("priority %q is unknown", c.Priority)
+		return nil, fmt.Errorf("priority must be high, normal or low, got %q", c.Priority)
 	}
 	scope, ok := scopes[c.UniqueScope]
 	if !ok {
-		return nil, fmt.Errorf("unique_scope %q is unknown", c.UniqueScope)
+		return nil, fmt.Errorf("unique_scope must be live, live_or_done, live_or_failed or always, got %q", c.UniqueScope)
 	}
 	delay, err := duration("delay", c.Delay)
 	if err != nil {
@@ -179,7 +179,7 @@ func duration(name, text string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
-		return 0, fmt.Errorf("%s is not a duration such as \"1h30m\"", name)
+		return 0, fmt.Errorf("%s must be a duration such as \"1h30m\"", name)
 	}
 	return d, nil
 }

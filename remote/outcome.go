@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/fsm"
@@ -18,25 +20,25 @@ import (
 // decode decodes an answer. It rejects unknown fields, and fields that do not belong to
 // the outcome: otherwise they would be ignored silently.
 func decode(body []byte) (Answer, error) {
-	if err := edge.JSON("answer", body, MaxMessage); err != nil {
+	if err := edge.JSON("response", body, MaxMessage); err != nil {
 		return Answer{}, err
 	}
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
 	var a Answer
 	if err := dec.Decode(&a); err != nil {
-		return Answer{}, fmt.Errorf("answer is not an outcome: %w", err)
+		return Answer{}, fmt.Errorf("decode outcome: %w", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return Answer{}, errors.New("answer has more than one value")
+		return Answer{}, errors.New("decode outcome: response must have one JSON value")
 	}
 	allowed, ok := fields[a.Outcome]
 	if !ok {
-		return Answer{}, fmt.Errorf("outcome %q is unknown", edge.Message(a.Outcome))
+		return Answer{}, fmt.Errorf("outcome must be one of %s, got %q", strings.Join(slices.Sorted(maps.Keys(fields)), ", "), edge.Message(a.Outcome))
 	}
 	for name, set := range a.set() {
 		if set && !slices.Contains(allowed, name) {
-			return Answer{}, fmt.Errorf("outcome %s has no %s", a.Outcome, name)
+			return Answer{}, fmt.Errorf("outcome %s does not support %s", a.Outcome, name)
 		}
 	}
 	return a, nil
@@ -100,7 +102,7 @@ func (r *Registry) outcome(ctx context.Context, run *fsm.Run[json.RawMessage], a
 
 // failure returns the error of an attempt that the endpoint reports as failed.
 func (a Answer) failure() error {
-	err := fmt.Errorf("it says: %s", edge.Message(a.Reason))
+	err := fmt.Errorf("endpoint reported: %s", edge.Message(a.Reason))
 	if a.Final {
 		return retry.Stop(err)
 	}

@@ -51,11 +51,11 @@ func (a Answer) fits(next int) error {
 	switch a.Outcome {
 	case "page":
 		if next == 0 {
-			return fmt.Errorf("outcome page: there is no further page of children")
+			return fmt.Errorf("outcome page: no further page of children")
 		}
 	case "next", "await", "spawn", "done":
 		if next > 0 {
-			return fmt.Errorf("outcome %s: only %d children were read; answer page to read the others", a.Outcome, next)
+			return fmt.Errorf("outcome %s: only %d children were read: respond with page to read the others", a.Outcome, next)
 		}
 	}
 	return nil

@@ -149,11 +149,11 @@ type loaded struct {
 // machines.
 func New(eng *perdure.Engine, machines *fsm.Machines, options *Options) (*Registry, error) {
 	if eng == nil {
-		return nil, fault.Invalidf("engine", "is nil")
+		return nil, fault.Invalidf("engine", "must not be nil")
 	}
 	o := options.withDefaults()
 	if o.Poll < 0 {
-		return nil, fault.Invalidf("Options.Poll", "is negative")
+		return nil, fault.Invalidf("Options.Poll", "must not be negative, got %v", o.Poll)
 	}
 	client, err := egress.New(&egress.Options{Allow: o.Allow, Timeout: MaxTimeout, MaxAnswer: MaxMessage})
 	if err != nil {
@@ -177,7 +177,7 @@ func (o *Options) withDefaults() Options {
 		options.Random = rand.Reader
 	}
 	if options.OnError == nil {
-		options.OnError = func(err error) { slog.Error("load state machines of other languages", "error", err) }
+		options.OnError = func(err error) { slog.Error("remote definitions not loaded", "error", err) }
 	}
 	return options
 }

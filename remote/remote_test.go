@@ -122,14 +122,14 @@ func TestAnswersThatAreNoneAreFailedAttempts(t *testing.T) {
 	}{
 		"status": {func(_ *endpoint, w http.ResponseWriter, _ *http.Request, _ remote.Context) {
 			http.Error(w, "leaked", http.StatusInternalServerError)
-		}, "receiver answered 500"},
+		}, "receiver responded 500"},
 		"redirect": {func(_ *endpoint, w http.ResponseWriter, r *http.Request, _ remote.Context) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
-		}, "receiver answered 307"},
+		}, "receiver responded 307"},
 		"unsigned": {func(_ *endpoint, w http.ResponseWriter, _ *http.Request, _ remote.Context) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write(good)
-		}, "answer is refused: verify message"},
+		}, "response refused: verify message"},
 		"signed with another secret": {func(_ *endpoint, w http.ResponseWriter, r *http.Request, _ remote.Context) {
 			other, _ := webhook.ParseSecret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 			_ = webhook.Sign(w.Header(), r.Header.Get("webhook-id"), clock.System.Now(), good, other)
@@ -139,40 +139,40 @@ func TestAnswersThatAreNoneAreFailedAttempts(t *testing.T) {
 		"to another request": {func(e *endpoint, w http.ResponseWriter, r *http.Request, _ remote.Context) {
 			r.Header.Set("webhook-id", "another")
 			e.answer(w, r, good)
-		}, "it is to another request"},
+		}, "it belongs to another request"},
 		"old": {func(e *endpoint, w http.ResponseWriter, r *http.Request, _ remote.Context) {
 			_ = webhook.Sign(w.Header(), r.Header.Get("webhook-id"), clock.System.Now().Add(-time.Hour), good, e.secrets...)
 			_, _ = w.Write(good)
-		}, "it was sent too long ago"},
+		}, "message is too old"},
 		"echo": {func(e *endpoint, w http.ResponseWriter, r *http.Request, c remote.Context) {
 			body, _ := json.Marshal(remote.Request{Type: "fsm.step", Data: c})
 			e.answer(w, r, body)
-		}, "answer is not an outcome"},
+		}, "decode outcome"},
 		"content type": {func(e *endpoint, w http.ResponseWriter, r *http.Request, _ remote.Context) {
 			_ = webhook.Sign(w.Header(), r.Header.Get("webhook-id"), clock.System.Now(), good, e.secrets...)
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = w.Write(good)
-		}, "content type is not application/json"},
+		}, "content type must be application/json"},
 		"too large": {func(e *endpoint, w http.ResponseWriter, r *http.Request, _ remote.Context) {
 			e.answer(w, r, []byte(`{"outcome":"done","result":"`+strings.Repeat("x", remote.MaxMessage)+`"}`))
 		}, "is longer than"},
 		"large state":       {signed(`{"outcome":"replay","state":"` + strings.Repeat("x", 2<<20) + `"}`), "state"},
-		"empty":             {signed(``), "answer"},
-		"no JSON":           {signed(`outcome=done`), "answer"},
-		"two values":        {signed(`{"outcome":"done"} {}`), "answer"},
-		"no outcome":        {signed(`{}`), `outcome "" is unknown`},
-		"unknown outcome":   {signed(`{"outcome":"explode"}`), `outcome "explode" is unknown`},
+		"empty":             {signed(``), "response"},
+		"no JSON":           {signed(`outcome=done`), "response"},
+		"two values":        {signed(`{"outcome":"done"} {}`), "response"},
+		"no outcome":        {signed(`{}`), `outcome must be one of`},
+		"unknown outcome":   {signed(`{"outcome":"explode"}`), `got "explode"`},
 		"unknown field":     {signed(`{"outcome":"done","resutl":1}`), "unknown field"},
-		"foreign field":     {signed(`{"outcome":"done","step":"charge"}`), "outcome done has no step"},
+		"foreign field":     {signed(`{"outcome":"done","step":"charge"}`), "outcome done does not support step"},
 		"unknown step":      {signed(`{"outcome":"next","step":"nowhere"}`), "which fsm order version 1 does not have"},
 		"no step":           {signed(`{"outcome":"next"}`), "names no next step"},
-		"bad delay":         {signed(`{"outcome":"replay","delay":"soon"}`), "delay is not a duration"},
-		"negative delay":    {signed(`{"outcome":"replay","delay":"-1s"}`), "delay is not a duration"},
+		"bad delay":         {signed(`{"outcome":"replay","delay":"soon"}`), "delay must be a duration"},
+		"negative delay":    {signed(`{"outcome":"replay","delay":"-1s"}`), "delay must be a duration"},
 		"waits for none":    {signed(`{"outcome":"await","step":"charge"}`), "waits for no signal"},
 		"unknown child":     {signed(`{"outcome":"spawn","step":"charge","children":[{"definition": "ghost","state":1}]}`), `child 0: definition "ghost" does not exist`},
-		"bad child":         {signed(`{"outcome":"spawn","step":"charge","children":[{"definition": "order","state":1,"priority":"top"}]}`), `priority "top" is unknown`},
-		"lone surrogate":    {signed(`{"outcome":"done","result":"\ud800"}`), "answer"},
-		"says why it fails": {signed(`{"outcome":"fail","reason":"card declined"}`), "it says: card declined"},
+		"bad child":         {signed(`{"outcome":"spawn","step":"charge","children":[{"definition": "order","state":1,"priority":"top"}]}`), `priority must be high, normal or low, got "top"`},
+		"lone surrogate":    {signed(`{"outcome":"done","result":"\ud800"}`), "response"},
+		"says why it fails": {signed(`{"outcome":"fail","reason":"card declined"}`), "endpoint reported: card declined"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -210,7 +210,7 @@ func TestEndpointThatIsTooSlowIsAFailedAttempt(t *testing.T) {
 	stored, err := f.Put(t.Context(), d)
 	enginetest.NoError(t, err)
 	e.know(t, stored.Generated)
-	if end := f.ended(t, f.start(t, "order", "{}")); end.Status != fsm.Failed || !strings.Contains(end.Error, "no answer within 20ms") {
+	if end := f.ended(t, f.start(t, "order", "{}")); end.Status != fsm.Failed || !strings.Contains(end.Error, "endpoint did not respond within 20ms") {
 		t.Errorf("%+v", end)
 	}
 }

@@ -87,18 +87,18 @@ func (r *Registry) validate(d Definition) error {
 		return err
 	}
 	if len(d.Steps) == 0 || len(d.Steps) > MaxSteps {
-		return fault.Invalidf(d.what(), "has %d steps; 1 to %d are possible", len(d.Steps), MaxSteps)
+		return fault.Invalidf(d.what(), "must have between 1 and %d steps, got %d", MaxSteps, len(d.Steps))
 	}
 	for i, s := range d.Steps {
 		if err := r.validateStep(s); err != nil {
 			return err
 		}
 		if slices.Contains(d.names()[:i], s.Name) {
-			return fault.Invalidf(d.what(), "has the step %q twice", s.Name)
+			return fault.Invalidf(d.what(), "must not have step %q twice", s.Name)
 		}
 	}
 	if d.OnCancel != "" && !slices.Contains(d.names(), d.OnCancel) {
-		return fault.Invalidf(d.what(), "names the cancel step %q, which it does not have", d.OnCancel)
+		return fault.Invalidf(d.what(), "must have its cancel step %q", d.OnCancel)
 	}
 	_, err := parseSecrets(d.Secrets)
 	return err
@@ -109,7 +109,7 @@ func (r *Registry) validateStep(s Step) error {
 		return err
 	}
 	if s.Timeout < 0 || s.Timeout > MaxTimeout {
-		return fault.Invalidf("step "+s.Name, "has the timeout %v; up to %v are possible", s.Timeout, MaxTimeout)
+		return fault.Invalidf("step "+s.Name, "must have a timeout between 0s and %v, got %v", MaxTimeout, s.Timeout)
 	}
 	if err := s.Retry.Validate(); err != nil && !s.Retry.IsZero() {
 		return fmt.Errorf("step %s: %w", s.Name, err)
@@ -120,7 +120,7 @@ func (r *Registry) validateStep(s Step) error {
 
 func parseSecrets(texts []string) ([]webhook.Secret, error) {
 	if len(texts) > 2 {
-		return nil, fault.Invalidf("secrets", "are %d; two are possible while one is being replaced", len(texts))
+		return nil, fault.Invalidf("secrets", "must be at most 2, got %d", len(texts))
 	}
 	secrets := make([]webhook.Secret, len(texts))
 	for i, text := range texts {
@@ -144,7 +144,7 @@ func (r *Registry) put(ctx context.Context, d Definition, check func(*Stored) er
 			return err
 		}
 		if known && old == nil {
-			return &fault.Duplicate{Constraint: d.what(), Err: fmt.Errorf("%s is part of a program", d.what())}
+			return &fault.Duplicate{Constraint: d.what(), Err: fmt.Errorf("%s is defined by a program", d.what())}
 		}
 		stored, err = r.write(ctx, tx, d, old)
 		return err
@@ -203,7 +203,7 @@ func (r *Registry) write(ctx context.Context, tx sqldb.Runner, d Definition, old
 	})
 	err = tx.Run(ctx, change, record, read)
 	if err == nil && !added {
-		err = &sqldb.Transient{Err: fault.Invalidf(d.what(), "was stored by somebody else meanwhile")}
+		err = &sqldb.Transient{Err: fault.Invalidf(d.what(), "was changed concurrently")}
 	}
 	stored.Secrets = nil
 	return stored, err
@@ -229,7 +229,7 @@ func (d Definition) mustContinue(row store.RemoteDefinition) error {
 		names[i] = s.Name
 	}
 	if !slices.Equal(names, d.names()) || old.Queue != d.Queue || old.OnCancel != d.OnCancel {
-		return fault.Invalidf(d.what(), "has other steps, another queue or cancel step than before: store it as a new version")
+		return fault.Invalidf(d.what(), "must keep its steps, queue and cancel step: store the change as a new version")
 	}
 	return nil
 }

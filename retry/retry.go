@@ -84,20 +84,20 @@ func (p Policy) Validate() error {
 	case KindExponential, KindLinear, KindFixed:
 	case KindNone:
 		if p.MaxAttempts != 1 {
-			return fault.Invalidf("retry policy", "of kind none has %d attempts", p.MaxAttempts)
+			return fault.Invalidf("retry policy", "of kind none must have 1 attempt, got %d", p.MaxAttempts)
 		}
 	default:
-		return fault.Invalidf("retry policy", "is of the unknown kind %q", p.Kind)
+		return fault.Invalidf("retry policy", "must have the kind exponential, linear, fixed or none, got %q", p.Kind)
 	}
 	switch {
 	case p.MaxAttempts < 1 || p.MaxAttempts > MaxAttempts:
-		return fault.Invalidf("retry policy", "has %d attempts; 1 to %d are possible", p.MaxAttempts, MaxAttempts)
+		return fault.Invalidf("retry policy", "must have between 1 and %d attempts, got %d", MaxAttempts, p.MaxAttempts)
 	case p.Initial < 0 || p.Increment < 0 || p.Max < 0:
-		return fault.Invalidf("retry policy", "has a negative delay")
+		return fault.Invalidf("retry policy", "must not have a negative delay")
 	case p.Kind == KindExponential && (p.Factor < 1 || p.Factor > 1000 || math.IsNaN(p.Factor)):
-		return fault.Invalidf("retry policy", "has the factor %v; 1 to 1000 are possible", p.Factor)
+		return fault.Invalidf("retry policy", "must have a factor between 1 and 1000, got %v", p.Factor)
 	case p.Jitter < 0 || p.Jitter > 1 || math.IsNaN(p.Jitter):
-		return fault.Invalidf("retry policy", "has the jitter %v; 0 to 1 are possible", p.Jitter)
+		return fault.Invalidf("retry policy", "must have a jitter between 0 and 1, got %v", p.Jitter)
 	}
 	return nil
 }

@@ -138,16 +138,16 @@ func (c Column) validate(t *Table) error {
 		return err
 	}
 	if c.typ == TypeRef && (c.refs == nil || c.refs.schema == nil) {
-		return fault.Invalidf(field, "refers to a table that belongs to no schema")
+		return fault.Invalidf(field, "must refer to a table of a schema")
 	}
 	if c.typ == TypeString && (c.max < 1 || c.max > maxIndexable) {
-		return fault.Invalidf(field, "has Max %d; a String holds 1 to %d characters", c.max, maxIndexable)
+		return fault.Invalidf(field, "must have a Max between 1 and %d, got %d", maxIndexable, c.max)
 	}
 	if (c.typ == TypeText || c.typ == TypeJSON || c.typ == TypeBytes) && c.max < 1 {
-		return fault.Invalidf(field, "has Max %d; at least 1 is needed", c.max)
+		return fault.Invalidf(field, "must have a Max of at least 1, got %d", c.max)
 	}
 	if c.now && c.typ != TypeTime {
-		return fault.Invalidf(field, "has DefaultNow but is not a time")
+		return fault.Invalidf(field, "must be a time column to have DefaultNow")
 	}
 	if c.hasDefault {
 		if _, err := c.Normalize(field+" default", c.value); err != nil {

@@ -127,7 +127,7 @@ func link(s *Schema, d description, all []*Schema) error {
 			}
 			target := lookup(all, c.Refs)
 			if target == nil {
-				return fmt.Errorf("parse schema %s: %s.%s refers to the unknown table %s", d.Name, t.Name, c.Name, c.Refs)
+				return fmt.Errorf("parse schema %s: %s.%s refers to table %s, which does not exist", d.Name, t.Name, c.Name, c.Refs)
 			}
 			s.tables[i].columns[j].refs = target
 		}

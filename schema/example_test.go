@@ -39,7 +39,7 @@ func Example() {
 func ExampleSchema_Validate() {
 	users := schema.NewTable("users", schema.String("name")).Unique("label")
 	fmt.Println(schema.New("blog", users).Validate())
-	// Output: users.label is indexed but not described
+	// Output: users.label is indexed but is not a column of the table
 }
 
 // A column brings a value into the one form in which every database stores it,
@@ -51,8 +51,8 @@ func ExampleColumn_Normalize() {
 	fmt.Println(schema.String("name").Max(3).Normalize("users.name", "Anna"))
 	// Output:
 	// 7 <nil>
-	// <nil> users.age is a string, not a int
-	// <nil> users.name has 4 characters, more than 3
+	// <nil> users.age must be of type int, got string
+	// <nil> users.name must have at most 3 characters, got 4
 }
 
 // The description is recorded in the database, so that tools that were not

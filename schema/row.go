@@ -43,7 +43,7 @@ func (r *Row) Values() Values { return maps.Clone(r.values) }
 func (r *Row) IsNull(column string) bool {
 	v, ok := r.values[column]
 	if !ok {
-		r.fail(fault.Invalidf(r.table.name+"."+column, "is not a column"))
+		r.fail(fault.Invalidf(r.table.name+"."+column, "is not a column of the table"))
 	}
 	return v == nil
 }
@@ -79,7 +79,7 @@ func get[T any](r *Row, column string) (zero T) {
 	}
 	v, ok := r.values[column].(T)
 	if !ok {
-		r.fail(fault.Invalidf(r.table.name+"."+column, "is a %T, not a %T", r.values[column], zero))
+		r.fail(fault.Invalidf(r.table.name+"."+column, "must be of type %T, got %T", zero, r.values[column]))
 	}
 	return v
 }

@@ -80,24 +80,24 @@ func isReserved(name string) bool {
 // Validate returns the first mistake in the description as a *fault.Invalid.
 func (s *Schema) Validate() error {
 	if s == nil {
-		return fault.Invalidf("schema", "is nil")
+		return fault.Invalidf("schema", "must not be nil")
 	}
 	if err := edge.Identifier("schema", s.name); err != nil {
 		return err
 	}
 	if isReserved(strings.ToLower(s.name)) {
-		return fault.Invalidf("schema "+s.name, "has a reserved name")
+		return fault.Invalidf("schema "+s.name, "must not have a reserved name")
 	}
 	if len(s.tables) == 0 {
-		return fault.Invalidf("schema "+s.name, "has no tables")
+		return fault.Invalidf("schema "+s.name, "must have at least one table")
 	}
 	tables, indexes := names{}, names{}
 	for _, t := range s.tables {
 		if t == nil {
-			return fault.Invalidf("schema "+s.name, "has a table that is nil")
+			return fault.Invalidf("schema "+s.name, "must not have a nil table")
 		}
 		if !tables.add(t.name) {
-			return fault.Invalidf("schema "+s.name, "has the table %q twice", t.name)
+			return fault.Invalidf("schema "+s.name, "must not have table %q twice", t.name)
 		}
 		if err := t.validate(s, indexes); err != nil {
 			return err
@@ -187,7 +187,7 @@ func (t *Table) validate(s *Schema, indexes names) error {
 		return err
 	}
 	if t.schema != s {
-		return fault.Invalidf("table "+t.name, "belongs to the schema %q too", t.schema.name)
+		return fault.Invalidf("table "+t.name, "already belongs to schema %q", t.schema.name)
 	}
 	columns := names{"id": true}
 	for _, name := range systemColumns {
@@ -195,7 +195,7 @@ func (t *Table) validate(s *Schema, indexes names) error {
 	}
 	for _, c := range t.columns {
 		if !columns.add(c.name) {
-			return fault.Invalidf(t.name+"."+c.name, "is described twice or reserved")
+			return fault.Invalidf(t.name+"."+c.name, "must not be described twice or have a reserved name")
 		}
 		if err := c.validate(t); err != nil {
 			return err
@@ -207,20 +207,20 @@ func (t *Table) validate(s *Schema, indexes names) error {
 func (t *Table) validateIndexes(taken names) error {
 	for _, index := range t.indexes {
 		if len(index.Columns) == 0 {
-			return fault.Invalidf("table "+t.name, "has an index without columns")
+			return fault.Invalidf("table "+t.name, "must not have an index without columns")
 		}
 		for _, name := range index.Columns {
 			c, ok := t.Column(name)
 			if !ok && name != "id" {
-				return fault.Invalidf(t.name+"."+name, "is indexed but not described")
+				return fault.Invalidf(t.name+"."+name, "is indexed but is not a column of the table")
 			}
 			if c.typ == TypeText || c.typ == TypeJSON || c.typ == TypeBytes {
-				return fault.Invalidf(t.name+"."+name, "is a %s column, which cannot be indexed", c.typ)
+				return fault.Invalidf(t.name+"."+name, "must be a column that can be indexed, got a %s column", c.typ)
 			}
 		}
 		// The name of an index in the database consists of these names.
 		if !taken.add(fmt.Sprint(t.name, "_", strings.Join(index.Columns, "_"), index.Unique)) {
-			return fault.Invalidf("table "+t.name, "has an index on %s twice, or with the name of another", strings.Join(index.Columns, ", "))
+			return fault.Invalidf("table "+t.name, "must not have an index on %s twice, or with the name of another index", strings.Join(index.Columns, ", "))
 		}
 	}
 	return nil

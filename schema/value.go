@@ -36,7 +36,7 @@ func (r Reference) Internal() int64 { return r.internal }
 // ID returns an error if an external id is not valid.
 func ID(field, id string) error {
 	if id == "" {
-		return fault.Invalidf(field, "is empty")
+		return fault.Invalidf(field, "must not be empty")
 	}
 	return edge.Text(field, id, MaxID)
 }
@@ -49,7 +49,7 @@ func (c Column) Normalize(field string, v any) (any, error) {
 		if c.optional {
 			return nil, nil
 		}
-		return nil, fault.Invalidf(field, "is null but required")
+		return nil, fault.Invalidf(field, "is required, got null")
 	}
 	switch c.typ {
 	case TypeString, TypeText:
@@ -86,7 +86,7 @@ func (c Column) normalizeString(field string, v any) (any, error) {
 		return nil, err
 	}
 	if n := utf8.RuneCountInString(s); n > c.max {
-		return nil, fault.Invalidf(field, "has %d characters, more than %d", n, c.max)
+		return nil, fault.Invalidf(field, "must have at most %d characters, got %d", c.max, n)
 	}
 	return s, nil
 }
@@ -98,7 +98,7 @@ func normalizeInt(field string, v any) (any, error) {
 		return r.Int(), nil
 	case r.CanUint():
 		if r.Uint() > math.MaxInt64 {
-			return nil, fault.Invalidf(field, "is larger than a 64-bit integer")
+			return nil, fault.Invalidf(field, "must fit in a 64-bit integer")
 		}
 		return int64(r.Uint()), nil
 	}
@@ -134,7 +134,7 @@ func normalizeTime(field string, v any) (any, error) {
 	}
 	t = t.UTC().Truncate(time.Microsecond)
 	if t.Before(minTime) || t.After(maxTime) {
-		return nil, fault.Invalidf(field, "is outside the years 1 to 9999")
+		return nil, fault.Invalidf(field, "must be between the years 1 and 9999")
 	}
 	return t, nil
 }
@@ -145,7 +145,7 @@ func (c Column) normalizeBytes(field string, v any) (any, error) {
 		return nil, wrongType(field, TypeBytes, v)
 	}
 	if len(b) > c.max {
-		return nil, fault.Invalidf(field, "has %d bytes, more than %d", len(b), c.max)
+		return nil, fault.Invalidf(field, "must have at most %d bytes, got %d", c.max, len(b))
 	}
 	return append([]byte{}, b...), nil // the caller may reuse its buffer
 }
@@ -156,12 +156,12 @@ func (c Column) normalizeRef(field string, v any) (any, error) {
 		return ref, ID(field, ref)
 	case Reference:
 		if ref.table != c.refs {
-			return nil, fault.Invalidf(field, "refers to a row of another table")
+			return nil, fault.Invalidf(field, "must not refer to a row of another table")
 		}
 		return ref, nil
 	case *Row:
 		if ref.table != c.refs {
-			return nil, fault.Invalidf(field, "refers to a row of %s, not of %s", ref.table.name, c.refs.name)
+			return nil, fault.Invalidf(field, "must refer to a row of %s, got a row of %s", c.refs.name, ref.table.name)
 		}
 		return ref.ID, nil
 	}
@@ -174,5 +174,5 @@ func isNilPointer(v any) bool {
 }
 
 func wrongType(field string, want Type, v any) error {
-	return fault.Invalidf(field, "is a %T, not a %s", v, want)
+	return fault.Invalidf(field, "must be of type %s, got %T", want, v)
 }

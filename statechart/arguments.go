@@ -53,10 +53,10 @@ func (a *arguments) only(p *parser, known ...string) {
 
 func (p *parser) arguments(place string, o *object) *arguments {
 	if params, ok := o.get("params"); ok {
-		p.keys(place, o, "what has params", []string{"type", "params"})
+		p.keys(place, o, "an object with params", []string{"type", "params"})
 		sub, isObject := params.(*object)
 		if !isObject {
-			p.fail(at(place, "params"), "is not an object")
+			p.fail(at(place, "params"), "must be an object")
 			return &arguments{place: at(place, "params"), object: &object{}}
 		}
 		return &arguments{place: at(place, "params"), keys: sub.keys, object: sub}

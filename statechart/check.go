@@ -26,7 +26,7 @@ func (p *parser) checkHistory() {
 	}
 	for _, n := range p.m.nodes {
 		if n.kind == history && leadsTo(n, n, 0) {
-			p.fail(n.place, "is a history state whose default is itself")
+			p.fail(n.place, "must not have itself as its default state")
 		}
 	}
 }
@@ -51,7 +51,7 @@ func (p *parser) checkReachable() {
 	}
 	for _, n := range p.m.nodes {
 		if !r.seen.has(n) && (n.parent == nil || r.seen.has(n.parent)) {
-			p.fail(n.place, "is a state that nothing leads to")
+			p.fail(n.place, "is not reachable: no transition leads to the state")
 		}
 	}
 }
@@ -147,7 +147,7 @@ func (p *parser) checkCycle(n *node) {
 		}
 	}
 	if path[len(path)-1] == n.id { // report a cycle once for each of its states
-		p.fail(at(n.place, "always"), "is part of a circle without events or guards: %s", strings.Join(path, " → "))
+		p.fail(at(n.place, "always"), "must not be part of a cycle without events or guards: %s", strings.Join(path, " → "))
 	}
 }
 
@@ -160,7 +160,7 @@ func (p *parser) checkIdle(t *transition) {
 	for _, x := range t.actions {
 		switch x.(type) {
 		case *assignAction, *assignTemplate:
-			p.fail(t.place, "has neither a target nor a guard, and is taken for ever")
+			p.fail(t.place, "must have a target or a guard: it is taken indefinitely")
 			return
 		}
 	}

@@ -23,7 +23,7 @@ func (p *jsonReader) value(depth int) (any, error) {
 	switch c := p.peek(); {
 	case c == '{' || c == '[':
 		if depth >= p.nesting {
-			return nil, fault.Invalidf(p.field, "is nested deeper than %d levels", p.nesting)
+			return nil, fault.Invalidf(p.field, "must be nested at most %d levels deep", p.nesting)
 		}
 		p.at++
 		if c == '{' {
@@ -58,7 +58,7 @@ func (p *jsonReader) object(depth int) (any, error) {
 			return nil, err
 		}
 		if o.find(key) >= 0 {
-			return nil, fault.Invalidf(p.field, "has the key %q twice in one object", key)
+			return nil, fault.Invalidf(p.field, "must not have key %q twice in one object", key)
 		}
 		p.space()
 		if p.peek() != ':' {
@@ -192,7 +192,7 @@ func (p *jsonReader) escape() (rune, error) {
 	}
 	p.at += 5
 	if r == 0 {
-		return 0, fault.Invalidf(p.field, "contains a NUL character before byte %d", p.at)
+		return 0, fault.Invalidf(p.field, "must not contain a NUL character, got one before byte %d", p.at)
 	}
 	if !utf16.IsSurrogate(r) {
 		return r, nil
@@ -256,7 +256,7 @@ func (p *jsonReader) number() (any, error) {
 	}
 	f, err := strconv.ParseFloat(n, 64)
 	if err != nil {
-		return nil, fault.Invalidf(p.field, "has the number %.40s, which is too large", n)
+		return nil, fault.Invalidf(p.field, "must not have a number as large as %.40s", n)
 	}
 	return canonicalFloat(f), nil
 }

@@ -88,7 +88,7 @@ func (p *parser) delay(place string, v any) delay {
 	default:
 		t := p.template(place, v, "context", "event")
 		if isStatic(t) {
-			p.fail(place, "is neither a number nor a name")
+			p.fail(place, "must be a number or a name")
 		}
 		return delay{value: t}
 	}
@@ -97,13 +97,13 @@ func (p *parser) delay(place string, v any) delay {
 func (p *parser) fixedDelay(place string, ms float64) delay {
 	switch {
 	case math.IsNaN(ms):
-		p.fail(place, "is not a number")
+		p.fail(place, "must be a number")
 	case ms < 0:
-		p.fail(place, "is a negative delay")
+		p.fail(place, "must not be negative")
 	case ms > float64(maxDelay):
-		p.fail(place, "is a delay longer than 100 years")
+		p.fail(place, "must be at most 100 years")
 	case ms != math.Trunc(ms):
-		p.fail(place, "is a delay in fractions of a millisecond")
+		p.fail(place, "must be a whole number of milliseconds")
 	default:
 		return delay{name: strconv.FormatInt(int64(ms), 10), fixed: int64(ms)}
 	}
@@ -131,7 +131,7 @@ func (p *parser) ownDelays(cfg *object) {
 	for _, name := range o.keys {
 		place := at(at(p.place, "delays"), name)
 		if _, isName := o.value(name).(string); isName {
-			p.fail(place, "is neither a number nor computed")
+			p.fail(place, "must be a number or an expression")
 			continue
 		}
 		d := p.delay(place, o.value(name))

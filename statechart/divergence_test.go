@@ -21,8 +21,8 @@ var divergences = map[string]struct {
 	"hand-action-missing":         {refused: `machine.states.a.on.E.actions[0] names the action "missingAction", which is not registered`},
 	"hand-odd-unknown-delay-name": {refused: `machine.states.a.after.NO_SUCH_DELAY names the delay "NO_SUCH_DELAY", which is not registered`},
 	"hand-odd-spec-after-object":  {refused: "machine.states.a.after has the keys delay and target"},
-	"hand-odd-forged-after":       {script: "event.type begins with xstate."},
-	"hand-odd-forged-stop":        {script: "event.type begins with xstate."},
+	"hand-odd-forged-after":       {script: "event.type must not start with xstate."},
+	"hand-odd-forged-stop":        {script: "event.type must not start with xstate."},
 	"hand-odd-spec-after-array": {answers: []string{
 		`{"value":"a","timers":[{"at":1000,"id":"xstate.after.1000.m.a","source":"","target":"","event":{"type":"xstate.after.1000.m.a"}}]}`,
 		`{"value":"a"}`, `{"value":"a","t":999}`, `{"value":"next","timers":null,"t":1000}`,

@@ -70,16 +70,16 @@ func eventFrom(v any) (Event, error) {
 // checkOutside rejects events that must not be sent from outside.
 func (e Event) checkOutside() error {
 	if e.Type == "" {
-		return fault.Invalidf("event.type", "is empty")
+		return fault.Invalidf("event.type", "must not be empty")
 	}
 	if err := edge.Text("event.type", e.Type, edge.MaxKey); err != nil {
 		return err
 	}
 	if e.Type == "*" {
-		return fault.Invalidf("event.type", "is *, which stands for any event")
+		return fault.Invalidf("event.type", "must not be *, which matches any event")
 	}
 	if strings.HasPrefix(e.Type, reserved) && e.Type != routeEvent {
-		return fault.Invalidf("event.type", "begins with %s, which only the machine itself may send", reserved)
+		return fault.Invalidf("event.type", "must not start with %s, which is reserved for the machine", reserved)
 	}
 	return nil
 }

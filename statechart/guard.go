@@ -119,7 +119,7 @@ func (p *parser) guard(place string, v any) guard {
 	}
 	o, ok := v.(*object)
 	if !ok {
-		p.fail(place, "is neither a name nor an object with a type")
+		p.fail(place, "must be a name or an object with a type")
 		return allOf{}
 	}
 	for _, key := range []string{"$expr", "@expr"} {
@@ -185,7 +185,7 @@ func (p *parser) builtInGuard(place, name string, args *arguments) guard {
 func (p *parser) guards(args *arguments, key string) []guard {
 	l, ok := args.object.value(key).([]any)
 	if !ok {
-		p.fail(args.at(key), "is not a list of guards")
+		p.fail(args.at(key), "must be a list of guards")
 	}
 	all := make([]guard, len(l))
 	for i, e := range l {
@@ -208,7 +208,7 @@ func (p *parser) stateIn(place string, v any) guard {
 	case *object:
 		return inValue{plain(v)}
 	default:
-		p.fail(place, "is neither a state nor a state value")
+		p.fail(place, "must be a state or a state value")
 		return allOf{}
 	}
 }

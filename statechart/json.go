@@ -25,10 +25,10 @@ func decode(field string, raw []byte) (any, error) { return decodeWithin(field, 
 
 func decodeWithin(field string, raw []byte, nesting int) (any, error) {
 	if len(raw) > MaxDocument {
-		return nil, fault.Invalidf(field, "is longer than %d bytes", MaxDocument)
+		return nil, fault.Invalidf(field, "must be at most %d bytes", MaxDocument)
 	}
 	if !utf8.Valid(raw) {
-		return nil, fault.Invalidf(field, "is not valid UTF-8")
+		return nil, fault.Invalidf(field, "must be valid UTF-8")
 	}
 	p := jsonReader{field: field, nesting: nesting, text: string(raw)}
 	p.space()
@@ -37,7 +37,7 @@ func decodeWithin(field string, raw []byte, nesting int) (any, error) {
 		return nil, err
 	}
 	if p.space(); p.at < len(p.text) {
-		return nil, fault.Invalidf(field, "has text after the value, at byte %d", p.at)
+		return nil, fault.Invalidf(field, "must not have text after the value, at byte %d", p.at)
 	}
 	return v, nil
 }

@@ -144,7 +144,7 @@ func (b *builder) problem(err error) {
 func (b *builder) compile(place string, m *Machine, v any) {
 	cfg, ok := v.(*object)
 	if !ok {
-		b.fail(place, "is not an object")
+		b.fail(place, "must be an object")
 		return
 	}
 	before := len(b.problems)
@@ -214,7 +214,7 @@ func (p *parser) version(cfg *object) string {
 
 func (p *parser) context(place string, v any) {
 	if _, ok := v.(*object); !ok {
-		p.fail(place, "is not an object")
+		p.fail(place, "must be an object")
 		return
 	}
 	p.m.context = p.template(place, v, "input")
@@ -230,7 +230,7 @@ func (p *parser) options(cfg *object) {
 	if v, ok := o.get("maxIterations"); ok {
 		n, isInt := v.(int64)
 		if !isInt || n < 1 || n > 1_000_000 {
-			p.fail(at(place, "maxIterations"), "is not within 1 and 1000000")
+			p.fail(at(place, "maxIterations"), "must be between 1 and 1000000")
 			return
 		}
 		p.m.limits.iterations = int(n)
@@ -246,7 +246,7 @@ func (p *parser) ownCharts(cfg *object) {
 	for _, name := range o.keys {
 		_, known := p.charts[name]
 		if _, registered := p.reg.Actors[name]; registered || known {
-			p.fail(at(at(p.place, "machines"), name), "is the name of another actor too")
+			p.fail(at(at(p.place, "machines"), name), "is already the name of another actor")
 			continue
 		}
 		p.charts[name] = o.value(name)
@@ -259,7 +259,7 @@ func (p *parser) state(place, key string, parent *node, cfg *object) *node {
 	n.id = p.stateID(n, cfg)
 	if n.order >= maxStates {
 		if n.order == maxStates {
-			p.fail(place, "is one state more than %d", maxStates)
+			p.fail(place, "exceeds the limit of %d states", maxStates)
 		}
 		return n
 	}
@@ -267,7 +267,7 @@ func (p *parser) state(place, key string, parent *node, cfg *object) *node {
 	p.configs[n] = cfg
 	p.stateKeys(n, cfg)
 	if twin, ok := p.m.byID[n.id]; ok {
-		p.fail(place, "has the id %q, which %s has already", n.id, twin.place)
+		p.fail(place, "has id %q, which %s already has", n.id, twin.place)
 	}
 	p.m.byID[n.id] = n
 	p.substates(n, cfg)
@@ -311,11 +311,11 @@ func (p *parser) substates(n *node, cfg *object) {
 		place := at(at(n.place, "states"), key)
 		sub, ok := states.value(key).(*object)
 		if !ok {
-			p.fail(place, "is not an object")
+			p.fail(place, "must be an object")
 			continue
 		}
 		if key == "" {
-			p.fail(place, "has no name")
+			p.fail(place, "must have a name")
 		}
 		c := p.state(place, key, n, sub)
 		n.states = append(n.states, c)
@@ -335,17 +335,17 @@ func (p *parser) kind(n *node, cfg *object) kind {
 	k, ok := kinds[name]
 	switch {
 	case name != "" && !ok:
-		p.fail(at(n.place, "type"), "is %q, not one of %s", name, strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
+		p.fail(at(n.place, "type"), "must be one of %s, got %q", strings.Join(slices.Sorted(maps.Keys(kinds)), ", "), name)
 	case name == "" && len(n.states) > 0:
 		k = compound
 	case name == "" && hasHistory(cfg):
 		k = history
 	}
 	if len(n.states) > 0 && k != compound && k != parallel {
-		p.fail(at(n.place, "states"), "are below a state of type %s", name)
+		p.fail(at(n.place, "states"), "must not be below a state of type %s", name)
 	}
 	if k == history && n.parent == nil {
-		p.fail(at(n.place, "type"), "is history, which the root cannot be")
+		p.fail(at(n.place, "type"), "must not be history for the root")
 	}
 	return k
 }

@@ -32,12 +32,12 @@ func (p *parser) action(place string, v any) action {
 	}
 	o, ok := v.(*object)
 	if !ok {
-		p.fail(place, "is neither a name nor an object with a type")
+		p.fail(place, "must be a name or an object with a type")
 		return nil
 	}
 	name := p.text(place, o, "type")
 	if name == "" {
-		p.fail(at(place, "type"), "does not name an action")
+		p.fail(at(place, "type"), "must name an action")
 		return nil
 	}
 	if builtIn, ok := builtInName(name); ok {
@@ -112,7 +112,7 @@ func (p *parser) assign(args *arguments) action {
 	t := p.template(args.at(key), v, "context", "event")
 	if l, ok := t.(literal); ok {
 		if _, ok := l.value.(map[string]any); !ok {
-			p.fail(args.at(key), "is not an object")
+			p.fail(args.at(key), "must be an object")
 		}
 	}
 	return &assignTemplate{assignment: t}
@@ -132,7 +132,7 @@ func (p *parser) spawn(args *arguments) action {
 	x.sync, _ = args.object.value("syncSnapshot").(bool)
 	if v, ok := args.get("systemId"); ok {
 		if x.systemID, ok = v.(string); !ok {
-			p.fail(args.at("systemId"), "is not a text")
+			p.fail(args.at("systemId"), "must be a string")
 		}
 	}
 	return x
@@ -142,14 +142,14 @@ func (p *parser) choose(args *arguments) action {
 	args.only(p, "branches")
 	l, ok := args.object.value("branches").([]any)
 	if !ok {
-		p.fail(args.at("branches"), "is not a list of branches")
+		p.fail(args.at("branches"), "must be a list of branches")
 	}
 	x := &chooseAction{}
 	for i, e := range l {
 		place := nth(args.at("branches"), i)
 		o, ok := e.(*object)
 		if !ok {
-			p.fail(place, "is not an object")
+			p.fail(place, "must be an object")
 			continue
 		}
 		p.keys(place, o, "a branch", []string{"guard", "actions"})
@@ -167,7 +167,7 @@ func (p *parser) event(args *arguments) eventSource {
 	place := args.at("event")
 	v, ok := args.object.value("event").(*object)
 	if !ok {
-		p.fail(place, "is not an object with a type")
+		p.fail(place, "must be an object with a type")
 		return eventSource{}
 	}
 	t := p.template(place, v, "context", "event")
@@ -199,7 +199,7 @@ func (p *parser) sendID(args *arguments) string {
 	}
 	id, ok := v.(string)
 	if !ok || id == "" {
-		p.fail(args.at("id"), "is not a text")
+		p.fail(args.at("id"), "must be a string")
 	}
 	return id
 }

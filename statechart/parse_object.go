@@ -14,7 +14,7 @@ func (p *parser) text(place string, o *object, key string) string {
 	}
 	s, ok := v.(string)
 	if !ok {
-		p.fail(at(place, key), "is not a text")
+		p.fail(at(place, key), "must be a string")
 		return ""
 	}
 	if err := edge.Text(at(place, key), s, edge.MaxKey); err != nil && key != "description" {
@@ -31,7 +31,7 @@ func (p *parser) object(place string, o *object, key string) (*object, bool) {
 	}
 	sub, ok := v.(*object)
 	if !ok {
-		p.fail(at(place, key), "is not an object")
+		p.fail(at(place, key), "must be an object")
 	}
 	return sub, ok
 }
@@ -46,7 +46,7 @@ func (p *parser) keys(place string, o *object, of string, known []string) {
 			continue
 		}
 		if now, ok := older[k]; ok {
-			p.fail(at(place, k), "is of XState v4: use %s", now)
+			p.fail(at(place, k), "is a key of XState v4: use %s", now)
 			continue
 		}
 		p.fail(at(place, k), "is not a key of %s", of)

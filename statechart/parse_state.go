@@ -38,7 +38,7 @@ func (p *parser) tags(n *node, cfg *object) []string {
 	}
 	tags, ok := texts(v)
 	if !ok {
-		p.fail(at(n.place, "tags"), "is neither a text nor a list of texts")
+		p.fail(at(n.place, "tags"), "must be a string or a list of strings")
 	}
 	return tags
 }
@@ -66,7 +66,7 @@ func (p *parser) initialState(n *node, cfg *object) {
 	v, ok := cfg.get("initial")
 	if !ok {
 		if n.kind == compound {
-			p.fail(place, "is missing: the state has states")
+			p.fail(place, "is required: the state has states")
 		}
 		return
 	}
@@ -77,7 +77,7 @@ func (p *parser) initialState(n *node, cfg *object) {
 		n.initialActions = p.actions(at(place, "actions"), o, "actions")
 	}
 	if !isText {
-		p.fail(place, "does not name a state")
+		p.fail(place, "must name a state")
 		return
 	}
 	i := slices.IndexFunc(n.states, func(s *node) bool { return s.key == name })
@@ -104,7 +104,7 @@ func (p *parser) on(n *node, cfg *object) {
 	for _, name := range on.keys {
 		place := at(at(n.place, "on"), name)
 		if name == "" {
-			p.fail(place, "is no event: use always")
+			p.fail(place, "is not an event: use always")
 			continue
 		}
 		n.describe(name, p.transitions(place, n, on.value(name)), false)
@@ -117,7 +117,7 @@ func (p *parser) history(n *node, cfg *object) {
 	case "deep":
 		n.deep = true
 	default:
-		p.fail(at(n.place, "history"), "is neither shallow nor deep")
+		p.fail(at(n.place, "history"), "must be shallow or deep")
 	}
 	if v, ok := cfg.get("target"); ok && v != "" {
 		n.defaults = p.historyTargets(n, v)
@@ -134,7 +134,7 @@ func (p *parser) historyTargets(n *node, v any) []*node {
 	place := at(n.place, "target")
 	names, ok := texts(v)
 	if !ok || n.parent == nil {
-		p.fail(place, "is neither a text nor a list of texts")
+		p.fail(place, "must be a string or a list of strings")
 		return nil
 	}
 	var all []*node

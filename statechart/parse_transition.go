@@ -27,9 +27,9 @@ func (p *parser) one(place string, n *node, v any) []*transition {
 	case *object:
 		return []*transition{p.transitionFrom(place, n, v, transitionKeys)}
 	case nil:
-		p.fail(place, "is null: write {} to forbid the event")
+		p.fail(place, "must not be null: write {} to forbid the event")
 	default:
-		p.fail(place, "is neither a target nor a transition")
+		p.fail(place, "must be a target or a transition")
 	}
 	return nil
 }
@@ -48,7 +48,7 @@ func (p *parser) transitionFrom(place string, n *node, o *object, keys []string)
 	t.actions = p.actions(at(place, "actions"), o, "actions")
 	if v, ok := o.get("reenter"); ok {
 		if t.reenter, ok = v.(bool); !ok {
-			p.fail(at(place, "reenter"), "is not a bool")
+			p.fail(at(place, "reenter"), "must be a boolean")
 		}
 	}
 	return t
@@ -60,7 +60,7 @@ func (p *parser) targets(place string, t *transition, v any) {
 	}
 	names, ok := texts(v)
 	if !ok {
-		p.fail(place, "is neither a text nor a list of texts")
+		p.fail(place, "must be a string or a list of strings")
 		return
 	}
 	t.targeted = true
@@ -108,7 +108,7 @@ func (p *parser) after(n *node, cfg *object) {
 	case []any:
 		p.afterArray(place, n, v)
 	default:
-		p.fail(place, "is not an object with delays as keys")
+		p.fail(place, "must be an object with delays as keys")
 	}
 }
 
@@ -152,12 +152,12 @@ func (p *parser) afterArray(place string, n *node, l []any) {
 	for i, e := range l {
 		o, ok := e.(*object)
 		if !ok || o.value("delay") == nil {
-			p.fail(nth(place, i), "has no delay")
+			p.fail(nth(place, i), "must have a delay")
 			continue
 		}
 		d := p.delay(at(nth(place, i), "delay"), o.value("delay"))
 		if d.name == "" {
-			p.fail(at(nth(place, i), "delay"), "is neither a number nor a name")
+			p.fail(at(nth(place, i), "delay"), "must be a number or a name")
 			continue
 		}
 		if _, ok := delays[d.name]; !ok {
@@ -206,7 +206,7 @@ func (p *parser) invokes(n *node, cfg *object) {
 func (p *parser) invoke(place string, n *node, v any, i int) {
 	o, ok := v.(*object)
 	if !ok {
-		p.fail(place, "is not an object")
+		p.fail(place, "must be an object")
 		return
 	}
 	p.keys(place, o, "invoke", invokeKeys)
@@ -237,7 +237,7 @@ func (p *parser) invokeEvents(place string, n *node, o *object, id string) {
 // actor returns the logic for a src.
 func (p *parser) actor(place, src string) logic {
 	if src == "" {
-		p.fail(place, "does not name an actor")
+		p.fail(place, "must name an actor")
 		return logic{}
 	}
 	if chart, ok := p.charts[src]; ok {

@@ -64,7 +64,7 @@ func (p *parser) textTemplate(place string, v any) template {
 	t := p.template(place, v, "context", "event")
 	if l, ok := t.(literal); ok {
 		if s, ok := l.value.(string); !ok || s == "" {
-			p.fail(place, "is not a text")
+			p.fail(place, "must be a string")
 		}
 	}
 	return t

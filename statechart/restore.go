@@ -19,7 +19,7 @@ func (m *Machine) Restore(raw []byte) (*Tree, error) {
 	}
 	o, ok := v.(*object)
 	if !ok {
-		return nil, fault.Invalidf("snapshot", "is not an object")
+		return nil, fault.Invalidf("snapshot", "must be an object")
 	}
 	t := &Tree{machine: m}
 	t.root = &actor{tree: t, logic: logic{machine: m}}
@@ -182,7 +182,7 @@ func (r *restorer) children(place string, a *actor, o *object) {
 		where := at(at(place, "children"), id)
 		entry, _ := kids.value(id).(*object)
 		if entry == nil {
-			r.fail(where, "is not an object")
+			r.fail(where, "must be an object")
 			return
 		}
 		c := &actor{tree: r.tree, parent: a, id: id}
@@ -196,7 +196,7 @@ func (r *restorer) children(place string, a *actor, o *object) {
 		}
 		sub, ok := entry.value("snapshot").(*object)
 		if !ok {
-			r.fail(at(where, "snapshot"), "is not an object")
+			r.fail(at(where, "snapshot"), "must be an object")
 			return
 		}
 		r.actor(at(where, "snapshot"), c, sub)

@@ -74,7 +74,7 @@ func ReadTimer(raw []byte) (Timer, error) {
 	}
 	o, ok := v.(*object)
 	if !ok {
-		return Timer{}, fault.Invalidf("timer", "is not an object")
+		return Timer{}, fault.Invalidf("timer", "must be an object")
 	}
 	var t Timer
 	if t.Event, err = eventFrom(plain(o.value("event"))); err != nil {

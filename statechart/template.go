@@ -134,7 +134,7 @@ func (p *parser) fromTemplate(place, from string, roots []string) template {
 			return fromPath{root: r, path: path[1:]}
 		}
 	}
-	p.fail(at(place, "$from"), "is %q, but must begin with %s", from, strings.Join(roots, " or "))
+	p.fail(at(place, "$from"), "must start with %s, got %q", strings.Join(roots, " or "), from)
 	return literal{}
 }
 
@@ -146,7 +146,7 @@ func (p *parser) params(place string, v any) template {
 	case *object:
 		return p.template(place, v, "context", "event")
 	default:
-		p.fail(place, "is not an object")
+		p.fail(place, "must be an object")
 		return literal{map[string]any(nil)}
 	}
 }

@@ -92,7 +92,7 @@ func (t *Tree) result(now int64, path string, generation int64, kind, key string
 	}
 	to := t.find(path, generation)
 	if to != nil && to.logic.machine != nil {
-		return nil, fault.Invalidf("path", "is %q, which is not an invocation", path)
+		return nil, fault.Invalidf("path", "must be the path of an invocation, got %q", path)
 	}
 	return t.deliver(now, to, newMessage(kind, map[string]any{key: v}))
 }
@@ -141,7 +141,7 @@ func (t *Tree) deliver(now int64, to *actor, m *message) (*Step, error) {
 // call runs one call until the tree is stable.
 func (t *Tree) call(now int64, fn func()) (*Step, error) {
 	if t.broken != nil {
-		return nil, fmt.Errorf("tree is unusable: %w", t.broken)
+		return nil, fmt.Errorf("tree must be restored: %w", t.broken)
 	}
 	t.now, t.step, t.events, t.created, t.outputs, t.produced, t.polls = now, &Step{}, 0, 0, 0, 0, 0
 	t.heldBefore = t.held

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -85,8 +84,8 @@ func (a *Admin) List(ctx context.Context, f Filter, cursor string, limit int) ([
 	}
 	filter := store.TaskFilter{Type: f.Type, IDs: f.IDs, Before: before, Limit: limit + 1}
 	for _, s := range f.Statuses {
-		if !slices.Contains(Statuses, s) {
-			return nil, "", fault.Invalidf("status", "%q is unknown", s)
+		if err := edge.OneOf("status", s, Statuses); err != nil {
+			return nil, "", err
 		}
 		filter.Statuses = append(filter.Statuses, string(s))
 	}
@@ -204,7 +203,7 @@ func (a *Admin) change(tx *perdure.Tx, verb string, id int64, stmts func(int64, 
 // numbers of removed tasks and errors.
 func (a *Admin) Purge(ctx context.Context, age time.Duration) (tasks, errors int64, err error) {
 	if age < 0 {
-		return 0, 0, fault.Invalidf("age", "is negative")
+		return 0, 0, fault.Invalidf("age", "must not be negative, got %v", age)
 	}
 	tasks, err = a.repeat(ctx, func(removed *int64) []sqldb.Stmt { return a.rt.Store.SweepTasks(false, age, a.rt.Now(), removed) })
 	if err != nil {
@@ -222,7 +221,7 @@ func (a *Admin) Purge(ctx context.Context, age time.Duration) (tasks, errors int
 // removed tasks.
 func (a *Admin) PurgeDead(ctx context.Context, age time.Duration) (int64, error) {
 	if age < 0 {
-		return 0, fault.Invalidf("age", "is negative")
+		return 0, fault.Invalidf("age", "must not be negative, got %v", age)
 	}
 	n, err := a.repeat(ctx, func(removed *int64) []sqldb.Stmt { return a.rt.Store.SweepTasks(true, age, a.rt.Now(), removed) })
 	if err != nil {
@@ -251,7 +250,7 @@ func (a *Admin) Lint(ctx context.Context) (problems []string, err error) {
 	}
 	err = a.read(ctx, a.rt.Store.LintTasks(func(problem, object, remedy string) {
 		if remedy != "" {
-			remedy = "; let a superuser run: " + remedy
+			remedy = "; run as superuser: " + remedy
 		}
 		problems = append(problems, problem+": "+object+remedy)
 	}))

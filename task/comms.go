@@ -77,16 +77,16 @@ func (m Email) validate() error {
 			return err
 		}
 		if strings.ContainsAny(part.text, "\r\n") {
-			return fault.Invalidf("Email."+part.field, "has more than one line")
+			return fault.Invalidf("Email."+part.field, "must have one line")
 		}
 	}
 	for field, address := range map[string]string{"From": m.From, "To": m.To} {
 		if _, err := mail.ParseAddress(address); err != nil {
-			return fault.Invalidf("Email."+field, "is not an address: %v", err)
+			return fault.Invalidf("Email."+field, "must be an address: %v", err)
 		}
 	}
 	if m.Text == "" && m.HTML == "" {
-		return fault.Invalidf("Email", "has neither a text nor an HTML body")
+		return fault.Invalidf("Email", "must have a text or an HTML body")
 	}
 	if err := edge.Text("Email.Text", m.Text, edge.DefaultMaxJSON); err != nil {
 		return err
@@ -99,9 +99,9 @@ var phoneNumber = regexp.MustCompile(`^[+][1-9][0-9]{1,14}$`)
 func (m SMS) validate() error {
 	switch {
 	case !phoneNumber.MatchString(m.To):
-		return fault.Invalidf("SMS.To", "is not a number like +491701234567")
+		return fault.Invalidf("SMS.To", "must be a number such as +491701234567")
 	case m.Body == "" || utf8.RuneCountInString(m.Body) > maxSMS:
-		return fault.Invalidf("SMS.Body", "is empty or longer than %d characters", maxSMS)
+		return fault.Invalidf("SMS.Body", "must have between 1 and %d characters", maxSMS)
 	}
 	if err := edge.Text("SMS.From", m.From, 64); err != nil {
 		return err

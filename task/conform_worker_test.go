@@ -102,7 +102,7 @@ func (Conformance) Case69WhatAFunctionSaysOfItself(t *testing.T, db enginetest.D
 		failing = append(failing, call(name))
 	}
 	f.process(t, 3)
-	f.hasErrors(t, "no such order", "biz.broken: disk is full", "raised by the function", "neither success nor a reason")
+	f.hasErrors(t, "no such order", "biz.broken: disk is full", "raised by the function", "must return success or a reason")
 	equal(t, "what a failed run leaves behind", len(f.seen(t, "biz.broken"))+len(f.seen(t, "biz.mute")), 0)
 	for _, id := range failing {
 		r := f.is(t, id, task.Retrying)
@@ -165,10 +165,10 @@ func (Conformance) Case71BadInputIsRecordedAndTheWorkerGoesOn(t *testing.T, db e
 		return id
 	}
 	for _, bad := range []struct{ taskType, payload, message string }{
-		{"db_function", `[]`, "not an object"},
-		{"db_function", `"text"`, "not an object"},
-		{"db_function", `null`, "not an object"},
-		{"db_function", `{}`, "no db_function"},
+		{"db_function", `[]`, "must be an object"},
+		{"db_function", `"text"`, "must be an object"},
+		{"db_function", `null`, "must be an object"},
+		{"db_function", `{}`, "must have db_function"},
 		{"db_function", `{"db_function": 7}`, "malformed"},
 		{"db_function", `{"db_function": "biz.missing"}`, "biz.missing"},
 		{"db_function", `{"db_function": "fine"}`, "malformed function name"},

@@ -89,7 +89,7 @@ type contract struct {
 func parseContract(payload string) (contract, error) {
 	var c contract
 	if !bytes.HasPrefix(bytes.TrimSpace([]byte(payload)), []byte("{")) {
-		return c, refusedf("payload is not an object")
+		return c, refusedf("payload must be an object")
 	}
 	if err := json.Unmarshal([]byte(payload), &c); err != nil {
 		return c, refusedf("payload is malformed: %w", err)
@@ -112,7 +112,7 @@ func (e Envelope) check(function string) error {
 	case e.Error != "":
 		return fmt.Errorf("function %s: %s", function, e.Error)
 	case !e.Success && e.ValidationFailure == "":
-		return fmt.Errorf("function %s returned neither success nor a reason", function)
+		return fmt.Errorf("function %s must return success or a reason", function)
 	}
 	return nil
 }

@@ -46,9 +46,9 @@ func EnqueueIn(tx *perdure.Tx, taskType string, payload any, options *EnqueueOpt
 func checkTask(taskType string, payload []byte) error {
 	switch {
 	case !typeName.MatchString(taskType):
-		return fault.Invalidf("task type", "is not a lower-case letter followed by up to 62 lower-case letters, digits and underscores")
+		return fault.Invalidf("task type", "must be a lower-case letter followed by up to 62 lower-case letters, digits and underscores")
 	case !bytes.HasPrefix(payload, []byte("{")):
-		return fault.Invalidf("payload of task "+taskType, "is not an object")
+		return fault.Invalidf("payload of task "+taskType, "must be an object")
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 func solve(t *testing.T, superuser *pgx.Conn, problems []string) (statements []string) {
 	t.Helper()
 	for _, p := range problems {
-		_, statement, ok := strings.Cut(p, "; let a superuser run: ")
+		_, statement, ok := strings.Cut(p, "; run as superuser: ")
 		if !ok {
 			t.Errorf("%s: no statement solves it", p)
 			continue
@@ -53,7 +53,7 @@ func TestLintAfterAMigrationByAPlainUser(t *testing.T) {
 			user:  "member", // as the guide has it: a superuser makes the roles, by hand and not completely
 			roles: "create role member login; create role perdure_owner nologin; create role perdure_worker login noinherit; grant perdure_owner to member",
 			open: []string{
-				"cannot end overdue transactions of the worker: perdure_owner; let a superuser run: grant perdure_worker to perdure_owner",
+				"cannot end overdue transactions of the worker: perdure_owner; run as superuser: grant perdure_worker to perdure_owner",
 				"set statement_timeout = '30s'", "set idle_in_transaction_session_timeout = '15s'", "set search_path = 'pg_catalog'",
 				"connection limit of the worker role that leaves none to others: -1", "on the database: temporary",
 			},

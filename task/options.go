@@ -81,7 +81,7 @@ func (o *Options) withDefaults() Options {
 		options.Retry = DefaultRetry
 	}
 	if options.OnError == nil {
-		options.OnError = func(err error) { slog.Error("process tasks", "error", err) }
+		options.OnError = func(err error) { slog.Error("task processing failed", "error", err) }
 	}
 	if options.OnCrash == nil {
 		options.OnCrash = logCrash
@@ -99,7 +99,7 @@ func (o *Options) withDefaults() Options {
 }
 
 func logCrash(c perdure.Crash) {
-	slog.Warn("task lost its worker", "id", c.ID, "type", c.Name, "crashes", c.Crashes, "quarantined", c.Quarantined)
+	slog.Warn("task lease expired", "id", c.ID, "type", c.Name, "crashes", c.Crashes, "quarantined", c.Quarantined)
 }
 
 // The names that the PostgreSQL domain and function runner accept.
@@ -111,22 +111,22 @@ var (
 func (o Options) validate() error {
 	switch {
 	case o.Concurrency < 1 || o.Concurrency > 1000:
-		return fault.Invalidf("Options.Concurrency", "is %d; 1 to 1,000 are possible", o.Concurrency)
+		return fault.Invalidf("Options.Concurrency", "must be between 1 and 1,000, got %d", o.Concurrency)
 	case o.Lease < time.Second || o.Lease > time.Hour:
-		return fault.Invalidf("Options.Lease", "is %v; 1s to 1h are possible", o.Lease)
+		return fault.Invalidf("Options.Lease", "must be between 1s and 1h, got %v", o.Lease)
 	case o.MaxCrashes < 2:
-		return fault.Invalidf("Options.MaxCrashes", "is %d; at least 2 is needed", o.MaxCrashes)
+		return fault.Invalidf("Options.MaxCrashes", "must be at least 2, got %d", o.MaxCrashes)
 	case o.Timeout < 0:
-		return fault.Invalidf("Options.Timeout", "is negative")
+		return fault.Invalidf("Options.Timeout", "must not be negative, got %v", o.Timeout)
 	}
 	for name, sender := range o.Senders {
 		if !typeName.MatchString(name) || name == functionType || sender == nil {
-			return fault.Invalidf("Options.Senders", "has no sender, or a type that cannot be one: %q", name)
+			return fault.Invalidf("Options.Senders", "must have a sender and a valid task type, got %q", name)
 		}
 	}
 	for name, fn := range o.Functions {
 		if !functionName.MatchString(name) || fn == nil {
-			return fault.Invalidf("Options.Functions", "has no function, or a name that cannot be one: %q", name)
+			return fault.Invalidf("Options.Functions", "must have a function and a valid name, got %q", name)
 		}
 	}
 	return o.Retry.Validate()

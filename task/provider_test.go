@@ -59,7 +59,7 @@ func (Conformance) BadAnswersOfAProviderAreRecorded(t *testing.T, db enginetest.
 	f.process(t, 2) // 500, and the supervisor
 	f.after(t, 10*time.Minute, 2)
 	f.hasFacts(t, "email", second, 2, 1, 1)
-	f.hasErrors(t, "not the JSON", "longer than", "answered 429", "answered 500")
+	f.hasErrors(t, "not the expected JSON", "longer than", "responded 429", "responded 500")
 	for _, message := range f.errors(t) {
 		if strings.Contains(message, "re_secret") {
 			t.Fatalf("the key is in an error: %s", message)

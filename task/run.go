@@ -125,7 +125,7 @@ func (a *attempt) execute(ctx context.Context) (*step, error) {
 	case a.task.Type != functionType:
 		return a.send(ctx, c)
 	case c.Function == "":
-		return nil, refusedf("payload has no db_function")
+		return nil, refusedf("payload must have db_function")
 	}
 	return &step{function: c.Function, payload: a.task.Payload}, nil
 }
@@ -162,7 +162,7 @@ func (a *attempt) note() (*step, error) {
 	}
 	payload, err := json.Marshal(report)
 	if err != nil {
-		return nil, fmt.Errorf("encode the handler's payload: %w", err)
+		return nil, fmt.Errorf("encode payload of handler: %w", err)
 	}
 	return &step{function: handler, payload: string(payload), message: a.out.Error, added: a.out.added}, nil
 }
@@ -170,7 +170,7 @@ func (a *attempt) note() (*step, error) {
 // unstorable returns a replacement for a result that cannot be stored. The send has
 // succeeded in any case.
 func unstorable(err error) json.RawMessage {
-	raw, _ := json.Marshal(map[string]string{"note": edge.Message("the sender's result cannot be stored: " + err.Error())}) // a string can always be encoded
+	raw, _ := json.Marshal(map[string]string{"note": edge.Message("result of the sender cannot be stored: " + err.Error())}) // a string can always be encoded
 	return raw
 }
 

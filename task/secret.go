@@ -38,11 +38,11 @@ func (s Secret) Read() (string, error) {
 			return value, nil
 		}
 		if file = os.Getenv(s.variable + "_FILE"); file == "" {
-			return "", fmt.Errorf("%s: neither %s nor %s_FILE is set", s, s.variable, s.variable)
+			return "", fmt.Errorf("%s: %s or %s_FILE is required", s, s.variable, s.variable)
 		}
 	}
 	if file == "" {
-		return "", errors.New("no secret is set")
+		return "", errors.New("secret is required")
 	}
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s Secret) Read() (string, error) {
 	}
 	value := strings.TrimSpace(string(content))
 	if value == "" {
-		return "", fmt.Errorf("%s: it is empty", s)
+		return "", fmt.Errorf("%s must not be empty", s)
 	}
 	return value, nil
 }

@@ -15,11 +15,11 @@ func Files(dir string) Sender {
 	return func(ctx context.Context, payload json.RawMessage) (any, error) {
 		info := FromContext(ctx)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("create the sink's directory: %w", err)
+			return nil, fmt.Errorf("create directory of sink: %w", err)
 		}
 		name := filepath.Join(dir, fmt.Sprintf("%s-%s.json", info.Type, info.Key))
 		if err := writeFile(name, payload); err != nil {
-			return nil, fmt.Errorf("write to the sink: %w", err)
+			return nil, fmt.Errorf("write to sink: %w", err)
 		}
 		return map[string]string{"file": name}, nil
 	}

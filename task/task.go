@@ -66,7 +66,7 @@ type Worker struct {
 // privileges of the engine's user.
 func NewWorker(eng *perdure.Engine, options *Options) (*Worker, error) {
 	if eng == nil {
-		return nil, fault.Invalidf("engine", "is nil")
+		return nil, fault.Invalidf("engine", "must not be nil")
 	}
 	rt := host.Of(eng)
 	if err := supported(rt.DB.Dialect()); err != nil {
@@ -119,7 +119,7 @@ func (w *Worker) crashed(c work.Crash) {
 
 func supported(d sqldb.Dialect) error {
 	if d.Name == sqldb.MySQL {
-		return fault.Invalidf("engine", "is on MySQL, which carries no tasks; PostgreSQL and SQLite do")
+		return fault.Invalidf("engine", "does not support tasks on MySQL: use PostgreSQL or SQLite")
 	}
 	return nil
 }

@@ -110,12 +110,12 @@ func (v *Verifier) End() []string {
 	case v.seq < v.head.Seq:
 		v.problem("entries %d to %d of chain %d are missing", v.seq+1, v.head.Seq, v.head.Chain)
 	case v.seq > v.head.Seq:
-		v.problem("entries %d to %d of chain %d were added behind its end", v.head.Seq+1, v.seq, v.head.Chain)
+		v.problem("entries %d to %d of chain %d were added after its last entry", v.head.Seq+1, v.seq, v.head.Chain)
 	case !bytes.Equal(v.hash, v.head.Hash):
-		v.problem("the last hash of chain %d is not that of its last entry", v.head.Chain)
+		v.problem("the last hash of chain %d differs from the hash of its last entry", v.head.Chain)
 	}
 	if !v.based {
-		v.problem("no entry of chain %d says that it was removed up to %d", v.head.Chain, v.head.BaseSeq)
+		v.problem("no entry of chain %d records its removal up to %d", v.head.Chain, v.head.BaseSeq)
 	}
 	return v.problems
 }

@@ -32,13 +32,13 @@ type ActorToken struct {
 // first page. next is empty after the last page.
 func (a *Access) ActorTokens(ctx context.Context, actorType, actorID, cursor string, limit int) (tokens []ActorToken, next string, err error) {
 	if limit < 1 {
-		return nil, "", fault.Invalidf("limit", "must be positive")
+		return nil, "", fault.Invalidf("limit", "must be at least 1")
 	}
 	if (actorType == "") != (actorID == "") {
 		return nil, "", fault.Invalidf("actor", "must have a type and an id")
 	}
 	if cursor != "" && (len(cursor) != 36 || uuid.Validate(cursor) != nil) {
-		return nil, "", fault.Invalidf("cursor", "is not one of this list")
+		return nil, "", fault.Invalidf("cursor", "is malformed")
 	}
 	ref := store.ActorRef{Type: actorType, ID: actorID}
 	err = a.read(ctx, a.rt.Store.ActorTokens(ref, cursor, limit+1, func(t store.Token) {

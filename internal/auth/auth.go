@@ -69,12 +69,12 @@ type Access struct {
 // New returns the Access of an engine.
 func New(eng *perdure.Engine, options *Options) (*Access, error) {
 	if eng == nil {
-		return nil, fault.Invalidf("engine", "is nil")
+		return nil, fault.Invalidf("engine", "must not be nil")
 	}
 	rt := host.Of(eng)
 	o := options.withDefaults()
 	if o.SessionIdle < minIdle || o.SessionMax < o.SessionIdle || o.Failures < 1 || o.FailureEvery <= 0 {
-		return nil, fault.Invalidf("auth.Options", "has a time or number that is too small")
+		return nil, fault.Invalidf("auth.Options", "must have SessionIdle of at least %v, SessionMax of at least SessionIdle, Failures of at least 1 and a positive FailureEvery", minIdle)
 	}
 	return &Access{eng: eng, rt: rt, options: o, limiter: newLimiter(o.Failures, o.FailureEvery)}, nil
 }
@@ -92,7 +92,7 @@ func (o *Options) withDefaults() Options {
 		options.Random = rand.Reader
 	}
 	if options.OnError == nil {
-		options.OnError = func(err error) { slog.Error("check credentials", "error", err) }
+		options.OnError = func(err error) { slog.Error("credential check failed", "error", err) }
 	}
 	return options
 }
@@ -160,7 +160,7 @@ func (a *Access) touch(ctx context.Context, t store.Token) {
 		return
 	}
 	if err := a.write(ctx, a.rt.Store.TouchToken(t.ID, coarse, a.rt.Now())); err != nil {
-		a.options.OnError(fmt.Errorf("note the use of a token: %w", err))
+		a.options.OnError(fmt.Errorf("record use of token: %w", err))
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 func (a *Access) Any(ctx context.Context) (bool, error) {
 	var found bool
 	if err := a.read(ctx, a.rt.Store.AnyToken(a.rt.Now(), &found)); err != nil {
-		return false, fmt.Errorf("look for tokens: %w", err)
+		return false, fmt.Errorf("read tokens: %w", err)
 	}
 	return found, nil
 }
@@ -29,12 +29,12 @@ func (a *Access) local(ctx context.Context, r *http.Request) (Principal, error) 
 	}
 	var ever bool
 	if err := a.read(ctx, a.rt.Store.EverToken(&ever)); err != nil {
-		return Principal{}, fmt.Errorf("look for tokens: %w", err)
+		return Principal{}, fmt.Errorf("read tokens: %w", err)
 	}
 	if ever {
 		return Principal{}, ErrUnauthenticated
 	}
-	return Principal{Name: "local", Label: "this machine", Role: Admin}, nil
+	return Principal{Name: "local", Label: "this host", Role: Admin}, nil
 }
 
 // forwarded are the headers that proxies and their services add to a request, or the
@@ -101,7 +101,7 @@ func (a *Access) CheckListen(ctx context.Context, address string) error {
 		return err
 	}
 	if !found {
-		return fault.Invalidf("address "+address, "can be reached by others, but there is no API token yet: create one with \"perdure token create\"")
+		return fault.Invalidf("address "+address, "is not loopback, and there is no API token: create one with \"perdure token create\"")
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (a *Access) Create(ctx context.Context, name string, role Role, good time.D
 		return Issued{}, err
 	}
 	if role < Viewer || role > Admin {
-		return Issued{}, fault.Invalidf("role", "is none of viewer, operator and admin")
+		return Issued{}, fault.Invalidf("role", "must be viewer, operator or admin")
 	}
 	return a.issue(ctx, store.Token{Kind: store.APIToken, Name: name, Role: role.String()}, apiPrefix, nil, good)
 }
@@ -60,7 +60,7 @@ func (a *Access) CreateActor(ctx context.Context, scope ActorScope, good time.Du
 		return Issued{}, err
 	}
 	if scope.CallerKind != "client" && scope.CallerKind != "service" {
-		return Issued{}, fault.Invalidf("caller kind", "is neither client nor service")
+		return Issued{}, fault.Invalidf("caller kind", "must be client or service")
 	}
 	if err := edge.Key("caller id", scope.CallerID); err != nil {
 		return Issued{}, err

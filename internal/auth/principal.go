@@ -38,7 +38,7 @@ func (r *Role) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("role %q is unknown: viewer, operator and admin are possible", text)
+	return fmt.Errorf("role must be viewer, operator or admin, got %q", text)
 }
 
 // ActorScope is the one actor, and the caller, that a token is for.

@@ -29,11 +29,11 @@ func Require(a Authenticator, role Role, next http.Handler) http.Handler {
 			refuse(w, http.StatusUnauthorized, "unauthorized", err.Error())
 		case err != nil: // the database did not respond, which does not concern the credential
 			w.Header().Set("Retry-After", "1")
-			refuse(w, http.StatusServiceUnavailable, "unavailable", "the server cannot answer now")
+			refuse(w, http.StatusServiceUnavailable, "unavailable", "the server is not available")
 		case who.Actor != nil:
 			refuse(w, http.StatusForbidden, "forbidden", "the token is for one actor")
 		case who.Role < role:
-			refuse(w, http.StatusForbidden, "forbidden", "the route needs the role "+role.String())
+			refuse(w, http.StatusForbidden, "forbidden", "the route requires the role "+role.String())
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -48,7 +48,7 @@ func Require(a Authenticator, role Role, next http.Handler) http.Handler {
 func LocalHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !fromHere(r) {
-			refuse(w, http.StatusForbidden, "forbidden", "the request is not for this machine")
+			refuse(w, http.StatusForbidden, "forbidden", "the request is not for this host")
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -28,7 +28,7 @@ const secretBytes = 32
 func newSecret(prefix string, random io.Reader) (string, error) {
 	b := make([]byte, secretBytes)
 	if _, err := io.ReadFull(random, b); err != nil {
-		return "", fmt.Errorf("make token: %w", err)
+		return "", fmt.Errorf("generate token: %w", err)
 	}
 	return prefix + base64.RawURLEncoding.EncodeToString(b), nil
 }

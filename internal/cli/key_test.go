@@ -48,7 +48,7 @@ func TestBadKeysAreAnErrorThatDoesNotQuoteThem(t *testing.T) {
 	if strings.Contains(o.stderr, "planted") {
 		t.Error(o.stderr)
 	}
-	run(t, "key", "rotate", "--dsn", dsn).wantError(t, 2, "are not set")
+	run(t, "key", "rotate", "--dsn", dsn).wantError(t, 2, "are required")
 	run(t, "key", "generate", "a b").wantError(t, 2, "id of an encryption key")
 }
 

@@ -81,7 +81,7 @@ func checkTaskLists(t *testing.T, dsn string) {
 	run(t, "task", "show", "x", "--dsn", dsn).wantError(t, exitUsage, "not the number of a task")
 	run(t, "task", "list", "--status", "sleepy", "--dsn", dsn).wantError(t, exitUsage, "sleepy")
 	run(t, "task", "list", "--cursor", "?", "--dsn", dsn).wantError(t, exitUsage, "cursor")
-	run(t, "task", "enqueue", "email", "[1]", "--dsn", dsn).wantError(t, exitUsage, "not an object")
+	run(t, "task", "enqueue", "email", "[1]", "--dsn", dsn).wantError(t, exitUsage, "must be an object")
 	run(t, "task", "enqueue", "email", "{", "--dsn", dsn).wantError(t, exitUsage, "not JSON")
 	run(t, "task", "enqueue", "E-Mail", "{}", "--dsn", dsn).wantError(t, exitUsage, "task type")
 }

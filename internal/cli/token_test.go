@@ -79,6 +79,6 @@ func TestTokenWithUnknownRoleIsNotCreated(t *testing.T) {
 	t.Parallel()
 	dsn := sqliteDSN(t)
 	run(t, "migrate", "--dsn", dsn).want(t, 0)
-	run(t, "token", "create", "ci", "--role", "root", "--dsn", dsn).wantError(t, 2, "viewer, operator and admin")
-	run(t, "token", "create", "ci", "--role", "anyone", "--dsn", dsn).wantError(t, 2, "unknown")
+	run(t, "token", "create", "ci", "--role", "root", "--dsn", dsn).wantError(t, 2, "viewer, operator or admin")
+	run(t, "token", "create", "ci", "--role", "anyone", "--dsn", dsn).wantError(t, 2, "must be")
 }

@@ -47,7 +47,7 @@ type AbandonedError struct {
 }
 
 func (e *AbandonedError) Error() string {
-	return fmt.Sprintf("did not return after its context ended (%v)", e.Cause)
+	return fmt.Sprintf("did not return after its context was cancelled (%v)", e.Cause)
 }
 
 // Unwrap returns the reason why the context was cancelled.
@@ -55,7 +55,7 @@ func (e *AbandonedError) Unwrap() error { return e.Cause }
 
 // errGone is the error of a function that called runtime.Goexit, as FailNow of package
 // testing does.
-var errGone = errors.New("ended its goroutine")
+var errGone = errors.New("called runtime.Goexit")
 
 // Limits are the time limits for the call of a user's function.
 type Limits struct {

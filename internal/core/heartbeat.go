@@ -104,7 +104,7 @@ func (w *Worker) look(busy context.Context) {
 		return
 	}
 	if err != nil {
-		w.report(fmt.Errorf("look for cancelled %ss: %w", w.kind.Name, err))
+		w.report(fmt.Errorf("read cancelled %ss: %w", w.kind.Name, err))
 		return
 	}
 	w.mu.Lock()

@@ -152,7 +152,7 @@ func (f field) end(low int, text string) (int, error) {
 		high = f.max
 	}
 	if high < low {
-		return 0, fault.Invalidf(f.name, "has a range that ends with %s, before it begins", text)
+		return 0, fault.Invalidf(f.name, "must not have a range that ends with %s, before its start", text)
 	}
 	return high, nil
 }
@@ -163,7 +163,7 @@ func (f field) step(text string) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 16)
 	most := f.open - f.min + 1
 	if err != nil || n == 0 || int(n) > most {
-		return 0, fault.Invalidf(f.name, "has the step %q; 1 to %d are possible", text, most)
+		return 0, fault.Invalidf(f.name, "must have a step between 1 and %d, got %q", most, text)
 	}
 	return int(n), nil
 }
@@ -184,7 +184,7 @@ func (f field) value(text string) (int, error) {
 func (f field) number(text string, low, high int) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || int(n) < low || int(n) > high {
-		return 0, fault.Invalidf(f.name, "has %q; %d to %d are possible", text, low, high)
+		return 0, fault.Invalidf(f.name, "must be between %d and %d, got %q", low, high, text)
 	}
 	return int(n), nil
 }

@@ -26,7 +26,7 @@ func Interval(every time.Duration, anchor time.Time) (Schedule, error) {
 		return Schedule{}, err
 	}
 	if sec := anchor.Unix(); sec < minSecond || sec > maxSecond {
-		return Schedule{}, fault.Invalidf("anchor", "is not within the years 1 to 9999")
+		return Schedule{}, fault.Invalidf("anchor", "must be between the years 1 and 9999")
 	}
 	i := interval{every: every.Microseconds(), anchor: anchor.UnixMicro()}
 	spec := Spec{Every: strings.Replace(every.String(), "µ", "u", 1)}
@@ -39,11 +39,11 @@ func Interval(every time.Duration, anchor time.Time) (Schedule, error) {
 func checkInterval(every time.Duration) error {
 	switch {
 	case every <= 0:
-		return fault.Invalidf("every", "has to be more than 0, not %v", every)
+		return fault.Invalidf("every", "must be positive, got %v", every)
 	case every > maxInterval:
-		return fault.Invalidf("every", "is longer than 100 years")
+		return fault.Invalidf("every", "must be at most 100 years")
 	case every%time.Microsecond != 0:
-		return fault.Invalidf("every", "has to be of whole microseconds, not %v", every)
+		return fault.Invalidf("every", "must be a whole number of microseconds, got %v", every)
 	default:
 		return nil
 	}
@@ -51,11 +51,11 @@ func checkInterval(every time.Duration) error {
 
 func parseInterval(text string, anchor time.Time) (Schedule, error) {
 	if len(text) > maxText {
-		return Schedule{}, fault.Invalidf("every", "is longer than %d bytes", maxText)
+		return Schedule{}, fault.Invalidf("every", "must be at most %d bytes", maxText)
 	}
 	every, err := time.ParseDuration(text)
 	if err != nil {
-		return Schedule{}, fault.Invalidf("every", "is %q, which is not a duration such as 90s or 1h30m", text)
+		return Schedule{}, fault.Invalidf("every", "must be a duration such as 90s or 1h30m, got %q", text)
 	}
 	return Interval(every, anchor)
 }

@@ -25,7 +25,7 @@ func (p Policy) Validate() error {
 	case Skip, Once, All:
 		return nil
 	default:
-		return fault.Invalidf("missed policy", "is %q; skip, once and all are possible", string(p))
+		return fault.Invalidf("missed policy", "must be skip, once or all, got %q", string(p))
 	}
 }
 

@@ -32,16 +32,16 @@ var named = map[string]string{
 func normal(spec string) (string, error) {
 	switch {
 	case len(spec) > maxText:
-		return "", fault.Invalidf("cron", "is longer than %d bytes", maxText)
+		return "", fault.Invalidf("cron", "must be at most %d bytes", maxText)
 	case strings.ContainsFunc(spec, func(r rune) bool { return r > '~' }):
-		return "", fault.Invalidf("cron", "has a character that no expression has")
+		return "", fault.Invalidf("cron", "must be printable ASCII")
 	}
 	text := strings.Join(strings.Fields(spec), " ")
 	switch {
 	case text == "":
-		return "", fault.Invalidf("cron", "is empty")
+		return "", fault.Invalidf("cron", "must not be empty")
 	case strings.Contains(text, "TZ="):
-		return "", fault.Invalidf("cron", "names a zone, which is given apart from it")
+		return "", fault.Invalidf("cron", "must not name a time zone: set it separately")
 	case text[0] == '@':
 		return strings.ToLower(text), nil
 	default:
@@ -60,7 +60,7 @@ func parseCalendar(text string, zone *time.Location) (*calendar, error) {
 		return nil, err
 	}
 	if !c.days.possible() {
-		return nil, fault.Invalidf("cron", "is never due: no date matches it")
+		return nil, fault.Invalidf("cron", "must match a date: it is never due")
 	}
 	c.elapsed = bits.OnesCount64(c.clock.hours) == 24
 	return c, nil
@@ -71,7 +71,7 @@ func split(text string) ([]string, error) {
 	if text[0] == '@' {
 		full, ok := named[text]
 		if !ok {
-			return nil, fault.Invalidf("cron", "is %q, which is no expression's name", text)
+			return nil, fault.Invalidf("cron", "must be the name of an expression such as @daily, got %q", text)
 		}
 		text = full
 	}
@@ -82,7 +82,7 @@ func split(text string) ([]string, error) {
 	case 6:
 		return fields, nil
 	default:
-		return nil, fault.Invalidf("cron", "has to have 5 fields, or 6 with seconds; it has %d", len(fields))
+		return nil, fault.Invalidf("cron", "must have 5 fields, or 6 with seconds, got %d", len(fields))
 	}
 }
 

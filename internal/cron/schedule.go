@@ -66,11 +66,11 @@ func load(zone string) (*time.Location, error) {
 		return time.UTC, nil
 	}
 	if zone == "Local" || len(zone) > maxZone {
-		return nil, fault.Invalidf("zone", "has to be an IANA name such as Europe/Berlin")
+		return nil, fault.Invalidf("zone", "must be an IANA name such as Europe/Berlin")
 	}
 	location, err := time.LoadLocation(zone)
 	if err != nil {
-		return nil, fault.Invalidf("zone", "%q is unknown; it has to be an IANA name such as Europe/Berlin", zone)
+		return nil, fault.Invalidf("zone", "must be an IANA name such as Europe/Berlin, got %q", zone)
 	}
 	return location, nil
 }

@@ -25,11 +25,11 @@ func (s Spec) Schedule() (Schedule, error) {
 	case s == Spec{}:
 		return Schedule{}, nil
 	case s.Cron != "" && s.Every != "":
-		return Schedule{}, fault.Invalidf("every", "cannot be combined with cron")
+		return Schedule{}, fault.Invalidf("every", "must not be combined with cron")
 	case s.Every != "":
 		return s.interval()
 	case !s.Anchor.IsZero():
-		return Schedule{}, fault.Invalidf("anchor", "is only for intervals")
+		return Schedule{}, fault.Invalidf("anchor", "must be used with intervals only")
 	default:
 		return Parse(s.Cron, s.Zone)
 	}
@@ -37,7 +37,7 @@ func (s Spec) Schedule() (Schedule, error) {
 
 func (s Spec) interval() (Schedule, error) {
 	if s.Zone != "" {
-		return Schedule{}, fault.Invalidf("zone", "is only for cron; intervals have none")
+		return Schedule{}, fault.Invalidf("zone", "must be used with cron only")
 	}
 	if s.Anchor.IsZero() {
 		return parseInterval(s.Every, time.Unix(0, 0))

@@ -39,7 +39,7 @@ func VerifyAudit(ctx context.Context, eng *perdure.Engine) (AuditReport, error) 
 	rt := host.Of(eng)
 	for chain := 1; chain <= audit.Chains; chain++ {
 		if err := report.chain(ctx, rt, chain); err != nil {
-			return report, fmt.Errorf("verify the audit log: %w", err)
+			return report, fmt.Errorf("verify audit log: %w", err)
 		}
 	}
 	var stray int64
@@ -50,7 +50,7 @@ func VerifyAudit(ctx context.Context, eng *perdure.Engine) (AuditReport, error) 
 	})
 	err := unit.Once(ctx, rt.DB, sqldb.Read, func(tx sqldb.Tx) error { return tx.Run(ctx, rt.Store.StrayAudit(&stray), others) })
 	if err != nil {
-		return report, fmt.Errorf("verify the audit log: %w", err)
+		return report, fmt.Errorf("verify audit log: %w", err)
 	}
 	if stray > 0 {
 		report.Problems = append(report.Problems, fmt.Sprintf("%d entries are in no chain", stray))

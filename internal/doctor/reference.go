@@ -10,11 +10,11 @@ func Reference() string {
 	var b strings.Builder
 	b.WriteString(`# perdure doctor
 
-` + "`perdure doctor`" + ` looks whether everything in a database is as it must be. It only reads, and may run beside everything else; only the
-check of the outbox takes long on a large one, and ` + "`--no-outbox`" + ` leaves it out. It exits with 1 if something is broken; warnings do not
-change the exit code. ` + "`--json`" + ` has all findings, of each check the first ` + fmt.Sprint(MaxFindings) + `.
+` + "`perdure doctor`" + ` checks a database for inconsistencies. It only reads, and may run while workers run. Only the
+check of the outbox takes long on a large database, and ` + "`--no-outbox`" + ` skips it. The exit code is 1 if a check finds an error. Warnings do not
+change the exit code. ` + "`--json`" + ` prints up to ` + fmt.Sprint(MaxFindings) + ` findings of each check.
 
-Every rule about Perdure's tables is a statement that returns what breaks it. This page is made from the code.
+Every rule about Perdure's tables is a statement that returns the rows that violate it. This page is generated from the code.
 
 `)
 	for _, c := range Checks {

@@ -22,7 +22,7 @@ func (x *examination) rights(ctx context.Context) error {
 	lint := x.rt.Store.LintTasks(func(problem, object, remedy string) {
 		detail := problem
 		if remedy != "" {
-			detail += "; let a superuser run: " + remedy
+			detail += "; run as superuser: " + remedy
 		}
 		findings = append(findings, Finding{ID: object, Detail: detail})
 	})

@@ -9,6 +9,7 @@ package edge
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -34,13 +35,13 @@ const (
 // empty text passes.
 func Text(field, s string, max int) error {
 	if len(s) > max {
-		return fault.Invalidf(field, "is longer than %d bytes", max)
+		return fault.Invalidf(field, "must be at most %d bytes", max)
 	}
 	if !utf8.ValidString(s) {
-		return fault.Invalidf(field, "is not valid UTF-8")
+		return fault.Invalidf(field, "must be valid UTF-8")
 	}
 	if strings.IndexByte(s, 0) >= 0 {
-		return fault.Invalidf(field, "contains a NUL character")
+		return fault.Invalidf(field, "must not contain a NUL character")
 	}
 	return nil
 }
@@ -50,16 +51,16 @@ func Text(field, s string, max int) error {
 // printable, which makes it less likely that two different names look equal.
 func Name(field, s string) error {
 	if s == "" {
-		return fault.Invalidf(field, "is empty")
+		return fault.Invalidf(field, "must not be empty")
 	}
 	if err := Text(field, s, MaxName); err != nil {
 		return err
 	}
 	if strings.IndexFunc(s, unprintable) >= 0 {
-		return fault.Invalidf(field, "contains a character that is not printable")
+		return fault.Invalidf(field, "must contain only printable characters")
 	}
 	if s[0] == ' ' || s[len(s)-1] == ' ' {
-		return fault.Invalidf(field, "begins or ends with a space")
+		return fault.Invalidf(field, "must not start or end with a space")
 	}
 	return nil
 }
@@ -70,7 +71,7 @@ func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 // text.
 func Key(field, s string) error {
 	if s == "" {
-		return fault.Invalidf(field, "is empty")
+		return fault.Invalidf(field, "must not be empty")
 	}
 	return Text(field, s, MaxKey)
 }
@@ -89,7 +90,7 @@ func Identifier(field, s string) error {
 		}
 	}
 	if Reserved(s) {
-		return fault.Invalidf(field, "is a name that JavaScript reserves: %s", s)
+		return fault.Invalidf(field, "must not be a name that JavaScript reserves, got %s", s)
 	}
 	return nil
 }
@@ -101,7 +102,7 @@ func Reserved(s string) bool {
 }
 
 func badIdentifier(field string) error {
-	return fault.Invalidf(field, "is not a letter followed by up to %d letters, digits or underscores", MaxIdentifier-1)
+	return fault.Invalidf(field, "must be a letter followed by up to %d letters, digits or underscores", MaxIdentifier-1)
 }
 
 func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
@@ -111,10 +112,10 @@ func digit(c byte) bool { return '0' <= c && c <= '9' }
 // Delay rejects a negative delay and a delay longer than MaxDelay.
 func Delay(field string, d time.Duration) error {
 	if d < 0 {
-		return fault.Invalidf(field, "is negative")
+		return fault.Invalidf(field, "must not be negative, got %v", d)
 	}
 	if d > MaxDelay {
-		return fault.Invalidf(field, "is longer than 100 years")
+		return fault.Invalidf(field, "must be at most 100 years")
 	}
 	return nil
 }
@@ -136,9 +137,27 @@ func Limit(field string, n, def, max int) (int, error) {
 		return def, nil
 	}
 	if n < 0 || n > max {
-		return 0, fault.Invalidf(field, "is not within 1 and %d", max)
+		return 0, fault.Invalidf(field, "must be between 1 and %d, got %d", max, n)
 	}
 	return n, nil
+}
+
+// OneOf rejects a value that is not one of allowed. The error lists the allowed values.
+func OneOf[T ~string](field string, value T, allowed []T) error {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	var list strings.Builder
+	for i, a := range allowed {
+		switch {
+		case i > 0 && i == len(allowed)-1:
+			list.WriteString(" or ")
+		case i > 0:
+			list.WriteString(", ")
+		}
+		list.WriteString(string(a))
+	}
+	return fault.Invalidf(field, "must be %s, got %q", list.String(), Message(string(value)))
 }
 
 // Version rejects invalid versions of definitions. A version is between 1 and the largest

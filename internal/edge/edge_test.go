@@ -1,12 +1,14 @@
 package edge_test
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
+	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
 )
 
@@ -84,7 +86,7 @@ func TestLimitIsDefaultedButNeverClamped(t *testing.T) {
 	}
 	for _, n := range []int{-1, 501, math.MinInt, math.MaxInt} {
 		_, err := edge.Limit("doc", n, 50, 500)
-		wantInvalid(t, "limit", err, "within 1 and 500")
+		wantInvalid(t, "limit", err, "between 1 and 500")
 	}
 }
 
@@ -117,5 +119,24 @@ func TestMessageCutsAtACharacter(t *testing.T) {
 	whole := strings.Repeat("a", edge.MaxMessage)
 	if edge.Message(whole) != whole {
 		t.Error("a text at the cap was cut")
+	}
+}
+
+func TestAValueOutsideTheAllowedOnesIsRefusedWithTheList(t *testing.T) {
+	t.Parallel()
+	allowed := []string{"skip", "once", "all"}
+	for _, value := range allowed {
+		if err := edge.OneOf("policy", value, allowed); err != nil {
+			t.Errorf("%s: %v", value, err)
+		}
+	}
+	for value, want := range map[string]string{
+		"never": `policy must be skip, once or all, got "never"`,
+		"":      `policy must be skip, once or all, got ""`,
+	} {
+		var invalid *fault.Invalid
+		if err := edge.OneOf("policy", value, allowed); !errors.As(err, &invalid) || err.Error() != want {
+			t.Errorf("%q: %v, want %s", value, err, want)
+		}
 	}
 }

@@ -68,10 +68,10 @@ func (s *scanner) scan(max int) error {
 		max = DefaultMaxJSON
 	}
 	if len(s.raw) > max {
-		return fault.Invalidf(s.field, "is longer than %d bytes", max)
+		return fault.Invalidf(s.field, "must be at most %d bytes", max)
 	}
 	if bytes.HasPrefix(s.raw, []byte("\xef\xbb\xbf")) {
-		return fault.Invalidf(s.field, "begins with a byte order mark")
+		return fault.Invalidf(s.field, "must not start with a byte order mark")
 	}
 	for more := true; more; {
 		opened, err := s.value()
@@ -157,7 +157,7 @@ func (s *scanner) openArray() (opened bool, err error) {
 
 func (s *scanner) open(firstKey int) error {
 	if s.depth == MaxDepth {
-		return fault.Invalidf(s.field, "is nested deeper than %d levels", MaxDepth)
+		return fault.Invalidf(s.field, "must be nested at most %d levels deep", MaxDepth)
 	}
 	s.objects[s.depth] = firstKey
 	s.depth++
@@ -181,7 +181,7 @@ func (s *scanner) close() error {
 		return nil
 	}
 	if repeats(s.keys[first:]) {
-		return fault.Invalidf(s.field, "has the same key twice in the object that ends at byte %d", s.pos)
+		return fault.Invalidf(s.field, "must not have a key twice, in the object that ends at byte %d", s.pos)
 	}
 	s.keys = s.keys[:first]
 	return nil
@@ -240,7 +240,7 @@ func (s *scanner) text() (text []byte, escaped bool, err error) {
 		case c == '"':
 			text = s.raw[start:s.pos]
 			if wide && !utf8.Valid(text) {
-				return nil, false, fault.Invalidf(s.field, "is not valid UTF-8 in the string that ends at byte %d", s.pos)
+				return nil, false, fault.Invalidf(s.field, "must be valid UTF-8, in the string that ends at byte %d", s.pos)
 			}
 			s.pos++
 			return text, escaped, nil
@@ -361,5 +361,5 @@ func (s *scanner) peek() byte {
 }
 
 func (s *scanner) fail(what string) error {
-	return fault.Invalidf(s.field, "is not portable JSON: %s at byte %d", what, s.pos)
+	return fault.Invalidf(s.field, "must be portable JSON: %s at byte %d", what, s.pos)
 }

@@ -58,9 +58,9 @@ var badJSON = map[string]string{
 	`"\ud800\u0041"`:                      "lone surrogate",
 	`"\ud800\n"`:                          "lone surrogate",
 	`"\ud800\udc`:                         "lone surrogate",
-	"\"\xff\"":                            "not valid UTF-8",
-	"\"\xed\xa0\x80\"":                    "not valid UTF-8",
-	"{\"\xc0\xaf\":1}":                    "not valid UTF-8",
+	"\"\xff\"":                            "must be valid UTF-8",
+	"\"\xed\xa0\x80\"":                    "must be valid UTF-8",
+	"{\"\xc0\xaf\":1}":                    "must be valid UTF-8",
 	"\xff":                                "expected a value",
 	"\ufeff1":                             "byte order mark",
 	"\u00a01":                             "expected a value",
@@ -71,22 +71,22 @@ var badJSON = map[string]string{
 	`1.`:                                  "expected a digit",
 	`1e`:                                  "expected a digit",
 	`1e+`:                                 "expected a digit",
-	`1e400`:                               "too large a number",
-	`-1e309`:                              "too large a number",
-	`1` + strings.Repeat("0", 309):        "too large a number",
-	`1e-400`:                              "too small a number",
-	`0.` + strings.Repeat("0", 400) + `1`: "too small a number",
-	`1` + strings.Repeat("0", 512):        "too long a number",
-	`0e-16384`:                            "too long a number",
+	`1e400`:                               "a number that is too large",
+	`-1e309`:                              "a number that is too large",
+	`1` + strings.Repeat("0", 309):        "a number that is too large",
+	`1e-400`:                              "a number that is too small",
+	`0.` + strings.Repeat("0", 400) + `1`: "a number that is too small",
+	`1` + strings.Repeat("0", 512):        "a number that is too long",
+	`0e-16384`:                            "a number that is too long",
 	`-0`:                                  "negative zero",
 	`-0.0e5`:                              "negative zero",
-	`{"a":1,"a":1}`:                       "same key twice",
-	`{"a":1,"b":2,"\u0061":3}`:            "same key twice",
-	`{"😀":1,"\ud83d\ude00":3}`:            "same key twice",
-	`[{"b":{"x":1,"x":2}}]`:               "same key twice",
-	strings.Repeat("[", edge.MaxDepth+1) + strings.Repeat("]", edge.MaxDepth+1):                  "deeper than 31",
-	strings.Repeat(`{"a":`, edge.MaxDepth) + "[]" + strings.Repeat("}", edge.MaxDepth):           "deeper than 31",
-	`{` + strings.Repeat(`"k":1,"l":2,"m":3,"n":4,"o":5,"p":6,"q":7,"r":8,"s":9,`, 2) + `"z":0}`: "same key twice",
+	`{"a":1,"a":1}`:                       "a key twice",
+	`{"a":1,"b":2,"\u0061":3}`:            "a key twice",
+	`{"😀":1,"\ud83d\ude00":3}`:            "a key twice",
+	`[{"b":{"x":1,"x":2}}]`:               "a key twice",
+	strings.Repeat("[", edge.MaxDepth+1) + strings.Repeat("]", edge.MaxDepth+1):                  "at most 31 levels",
+	strings.Repeat(`{"a":`, edge.MaxDepth) + "[]" + strings.Repeat("}", edge.MaxDepth):           "at most 31 levels",
+	`{` + strings.Repeat(`"k":1,"l":2,"m":3,"n":4,"o":5,"p":6,"q":7,"r":8,"s":9,`, 2) + `"z":0}`: "a key twice",
 }
 
 func TestJSONAcceptsWhatEveryDatabaseKeeps(t *testing.T) {
@@ -111,16 +111,16 @@ func TestJSONKeepsTheSizeCap(t *testing.T) {
 	if err := edge.JSON("doc", atCap, 100); err != nil {
 		t.Errorf("at the cap: %v", err)
 	}
-	wantInvalid(t, "cap+1", edge.JSON("doc", append(atCap, ' '), 100), "longer than 100 bytes")
+	wantInvalid(t, "cap+1", edge.JSON("doc", append(atCap, ' '), 100), "at most 100 bytes")
 	big := bytes.Repeat([]byte(" "), edge.DefaultMaxJSON+1)
-	wantInvalid(t, "default cap", edge.JSON("doc", big, 0), "longer than 1048576 bytes")
+	wantInvalid(t, "default cap", edge.JSON("doc", big, 0), "at most 1048576 bytes")
 }
 
 // Not parallel, because it counts allocations. That the scan stops at the first
 // bracket too many shows in the reason: the bytes after it are not valid either.
 func TestJSONRefusesAMillionBracketsAtOnce(t *testing.T) {
 	doc := append(bytes.Repeat([]byte("["), 1e6), 0xff)
-	wantInvalid(t, "brackets", edge.JSON("doc", doc, 0), "deeper than 31")
+	wantInvalid(t, "brackets", edge.JSON("doc", doc, 0), "at most 31 levels")
 	if allocs := testing.AllocsPerRun(10, func() { _ = edge.JSON("doc", doc, 0) }); allocs > 6 {
 		t.Errorf("%v allocations", allocs)
 	}

@@ -71,10 +71,10 @@ func TestMarshalRefusesWhatCannotBeKept(t *testing.T) {
 		"a nested panic": {[]any{panics{}}, "panic: boom"},
 		"an error":       {fails{}, "cannot be encoded"},
 		"NUL":            {"a\x00b", "NUL"},
-		"depth":          {[]any{deep}, "deeper than 31"},
-		"size":           {strings.Repeat("a", edge.DefaultMaxJSON), "longer than"},
-		"raw duplicate":  {json.RawMessage(`{"a":1,"a":2}`), "same key twice"},
-		"raw bad UTF-8":  {json.RawMessage("\"\xff\""), "not valid UTF-8"},
+		"depth":          {[]any{deep}, "at most 31 levels"},
+		"size":           {strings.Repeat("a", edge.DefaultMaxJSON), "must be at most"},
+		"raw duplicate":  {json.RawMessage(`{"a":1,"a":2}`), "a key twice"},
+		"raw bad UTF-8":  {json.RawMessage("\"\xff\""), "valid UTF-8"},
 	} {
 		_, err := edge.Marshal("doc", tt.v, 0)
 		wantInvalid(t, name, err, tt.part)
@@ -99,13 +99,13 @@ func TestMarshalRefusesBadUTF8Anywhere(t *testing.T) {
 		"interface":      func(s string) any { return &withFields{Any: []any{1, nil, s}} },
 	} {
 		_, err := edge.Marshal("doc", make("a\xffb"), 0)
-		wantInvalid(t, name, err, "not valid UTF-8")
+		wantInvalid(t, name, err, "valid UTF-8")
 		if _, err := edge.Marshal("doc", make("a\uFFFDb"), 0); err != nil {
 			t.Errorf("%s with a U+FFFD of its own: %v", name, err)
 		}
 	}
 	_, err := edge.Marshal("doc", wrapped("\xff"), 0)
-	wantInvalid(t, "MarshalJSON that calls encoding/json", err, "not valid UTF-8")
+	wantInvalid(t, "MarshalJSON that calls encoding/json", err, "valid UTF-8")
 }
 
 func TestMarshalLetsEscapedReplacementsInRawJSONPass(t *testing.T) {

@@ -15,7 +15,7 @@ func (s *scanner) number() error {
 	}
 	literal := s.raw[start:s.pos]
 	if len(literal) > MaxNumber || exponent > 3 {
-		return fault.Invalidf(s.field, "has too long a number at byte %d", start)
+		return fault.Invalidf(s.field, "must not have a number that is too long, at byte %d", start)
 	}
 	if literal[0] == '-' && zero(literal) {
 		return s.negativeZero(start)
@@ -82,7 +82,7 @@ func zero(literal []byte) bool {
 
 func (s *scanner) negativeZero(at int) error {
 	if !s.collectZeros {
-		return fault.Invalidf(s.field, "has a negative zero at byte %d", at)
+		return fault.Invalidf(s.field, "must not have a negative zero, at byte %d", at)
 	}
 	s.zeros = append(s.zeros, at)
 	return nil
@@ -91,10 +91,10 @@ func (s *scanner) negativeZero(at int) error {
 func (s *scanner) magnitude(at int, literal []byte) error {
 	f, err := strconv.ParseFloat(string(literal), 64)
 	if err != nil {
-		return fault.Invalidf(s.field, "has too large a number at byte %d", at)
+		return fault.Invalidf(s.field, "must not have a number that is too large, at byte %d", at)
 	}
 	if f == 0 && !zero(literal) {
-		return fault.Invalidf(s.field, "has too small a number at byte %d", at)
+		return fault.Invalidf(s.field, "must not have a number that is too small, at byte %d", at)
 	}
 	return nil
 }

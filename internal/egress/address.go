@@ -14,9 +14,9 @@ func block(prefix, is string) special { return special{netip.MustParsePrefix(pre
 // of special-purpose addresses, multicast, and addresses inside public blocks at which
 // clouds serve metadata.
 var special4 = []special{
-	block("0.0.0.0/8", "means this machine"),
+	block("0.0.0.0/8", "is this host"),
 	block("10.0.0.0/8", "is private"),
-	block("100.64.0.0/10", "is of a carrier's own network"),
+	block("100.64.0.0/10", "is in a carrier network"),
 	block("127.0.0.0/8", "is loopback"),
 	block("168.63.129.16/32", "is a metadata service"),
 	block("169.254.0.0/16", "is link-local"),
@@ -35,7 +35,7 @@ var special4 = []special{
 // special6 are the blocks of IPv6 with their own description. Addresses outside 2000::/3
 // are not public even if they are not listed.
 var special6 = []special{
-	block("::/128", "means this machine"),
+	block("::/128", "is this host"),
 	block("::1/128", "is loopback"),
 	block("::/96", "is an IPv4 address in IPv6"),
 	block("64:ff9b:1::/48", "is translated by a local network"),
@@ -59,7 +59,7 @@ var (
 // class returns the reason why an address is not public, or "" if it is public.
 func class(ip netip.Addr) string {
 	if ip.Zone() != "" {
-		return "is of one network interface"
+		return "has a zone of a network interface"
 	}
 	ip = plain(ip)
 	if ip.Is4() {

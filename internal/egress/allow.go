@@ -24,7 +24,7 @@ func parseAllow(entries []string) (allowList, error) {
 	list := allowList{hosts: map[string]bool{}}
 	for _, entry := range entries {
 		if !list.add(strings.TrimSpace(entry)) {
-			return allowList{}, fault.Invalidf("allowed address", "%q is no prefix, address, host or *.domain", entry)
+			return allowList{}, fault.Invalidf("allowed address", "must be a prefix, address, host or *.domain, got %q", entry)
 		}
 	}
 	return list, nil

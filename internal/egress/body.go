@@ -8,7 +8,7 @@ import (
 // TooLargeError reports that a response is larger than the limit.
 type TooLargeError struct{ Max int64 }
 
-func (e *TooLargeError) Error() string { return fmt.Sprintf("answer is longer than %d bytes", e.Max) }
+func (e *TooLargeError) Error() string { return fmt.Sprintf("response is longer than %d bytes", e.Max) }
 
 // capped is a body that returns an error instead of more than max bytes.
 type capped struct {

@@ -66,7 +66,7 @@ type Client struct {
 func New(options *Options) (*Client, error) {
 	o := options.withDefaults()
 	if o.Timeout < 0 || o.MaxAnswer < 0 {
-		return nil, fault.Invalidf("egress", "has a negative timeout or size")
+		return nil, fault.Invalidf("egress", "must not have a negative timeout or size")
 	}
 	allow, err := parseAllow(o.Allow)
 	if err != nil {
@@ -74,7 +74,7 @@ func New(options *Options) (*Client, error) {
 	}
 	for _, p := range o.Ports {
 		if p < 1 || p > 65535 {
-			return nil, fault.Invalidf("egress port", "is %d; 1 to 65535 are possible", p)
+			return nil, fault.Invalidf("egress port", "must be between 1 and 65535, got %d", p)
 		}
 	}
 	c := &Client{allow: allow, ports: slices.Clone(o.Ports), maxAnswer: o.MaxAnswer}
@@ -142,7 +142,7 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("address of host %q %s, and is not on the list of allowed ones", e.Host, e.Reason)
+	return fmt.Sprintf("address of host %q %s and is not in the list of allowed addresses", e.Host, e.Reason)
 }
 
 type hostKey struct{}

@@ -30,14 +30,14 @@ func (c *Client) CheckURL(field, raw string) (*url.URL, error) {
 // regardless of its options.
 func CheckForm(field, raw string) (*url.URL, error) {
 	if len(raw) > maxURL {
-		return nil, fault.Invalidf(field, "is longer than %d bytes", maxURL)
+		return nil, fault.Invalidf(field, "must be at most %d bytes", maxURL)
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil, fault.Invalidf(field, "is not a URL")
+		return nil, fault.Invalidf(field, "must be a URL")
 	}
 	if u.Fragment != "" {
-		return nil, fault.Invalidf(field, "has a fragment")
+		return nil, fault.Invalidf(field, "must not have a fragment")
 	}
 	if err := form(u); err != nil {
 		return nil, fault.Invalidf(field, "cannot be used: it %s", err.Reason)
@@ -71,7 +71,7 @@ func form(u *url.URL) *RefusedError {
 	host := u.Hostname()
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
-		return &RefusedError{Host: host, Reason: "is not one of http or https"}
+		return &RefusedError{Host: host, Reason: "has a scheme other than http and https"}
 	case u.Opaque != "" || host == "":
 		return &RefusedError{Host: host, Reason: "has no host"}
 	case u.User != nil:
@@ -85,7 +85,7 @@ func form(u *url.URL) *RefusedError {
 	case err == nil && ip.Zone() != "":
 		return &RefusedError{Host: host, Reason: class(ip)}
 	case err != nil && !validName(host):
-		return &RefusedError{Host: host, Reason: "is not written as a name or an address in its usual form"}
+		return &RefusedError{Host: host, Reason: "is not a name or an address in its usual form"}
 	}
 	return nil
 }

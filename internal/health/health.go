@@ -123,7 +123,7 @@ func (h *Health) run(ctx context.Context) []result {
 		for _, c := range h.checks {
 			r := result{c.Name, c.Run(ctx)}
 			if r.err != nil {
-				slog.Warn("not ready", "check", r.name, "error", r.err)
+				slog.Warn("readiness check failed", "check", r.name, "error", r.err)
 			}
 			h.results = append(h.results, r)
 		}

@@ -21,11 +21,11 @@ type AuditFilter = store.AuditFilter
 // page, which is empty after the last one.
 func (i *Inspector) Audit(ctx context.Context, f AuditFilter, cursor string, limit int) (entries []audit.Entry, next string, err error) {
 	if f.Target != "" && f.Kind == "" { // no index serves it
-		return nil, "", fault.Invalidf("target", "needs a kind")
+		return nil, "", fault.Invalidf("target", "must have a kind")
 	}
 	list := i.rt.Store.ListAudit(f, cursor, limit+1, func(e audit.Entry) { entries = append(entries, e) })
 	if err := i.read(ctx, list); err != nil {
-		return nil, "", fmt.Errorf("list the audit log: %w", err)
+		return nil, "", fmt.Errorf("list audit log: %w", err)
 	}
 	if len(entries) > limit {
 		entries = entries[:limit]
@@ -48,14 +48,14 @@ func (i *Inspector) TrimAudit(ctx context.Context, age time.Duration) (removed i
 		}
 	})
 	if err := i.read(ctx, heads); err != nil {
-		return 0, fmt.Errorf("trim the audit log: %w", err)
+		return 0, fmt.Errorf("trim audit log: %w", err)
 	}
 	for _, chain := range used {
 		for {
 			n, err := i.trimChain(ctx, chain, i.rt.Clock.Now().Add(-age))
 			removed += n
 			if err != nil {
-				return removed, fmt.Errorf("trim the audit log: %w", err)
+				return removed, fmt.Errorf("trim audit log: %w", err)
 			}
 			if n < trimBatch {
 				break

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -34,8 +35,8 @@ func (f Dead) kinds() ([]string, error) {
 	if f.Kind == "" {
 		return Kinds, nil
 	}
-	if !slices.Contains(Kinds, f.Kind) {
-		return nil, fault.Invalidf("kind", "%q is none of %s", f.Kind, strings.Join(Kinds, ", "))
+	if err := edge.OneOf("kind", f.Kind, Kinds); err != nil {
+		return nil, err
 	}
 	return []string{f.Kind}, nil
 }

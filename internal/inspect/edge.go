@@ -16,7 +16,7 @@ const newestPaths = 200
 func (i *Inspector) Edges(ctx context.Context, fsm string) ([]store.Edge, error) {
 	var all []store.Edge
 	if err := i.read(ctx, i.rt.Store.Edges(fsm, newestPaths, func(e store.Edge) { all = append(all, e) })); err != nil {
-		return nil, fmt.Errorf("read the ways of %s: %w", fsm, err)
+		return nil, fmt.Errorf("read transitions of %s: %w", fsm, err)
 	}
 	return all, nil
 }

@@ -68,7 +68,7 @@ func (i *Inspector) now(ctx context.Context, run sqldb.Runner) (now time.Time, e
 func encode(position any) (string, error) {
 	raw, err := json.Marshal(position)
 	if err != nil {
-		return "", fmt.Errorf("write cursor: %w", err)
+		return "", fmt.Errorf("encode cursor: %w", err)
 	}
 	return base64.RawURLEncoding.EncodeToString(raw), nil
 }
@@ -114,7 +114,7 @@ func (i *Inspector) Signals(ctx context.Context, id, cursor string, limit int) (
 func (i *Inspector) Wait(ctx context.Context, id string) (*store.Wait, error) {
 	var found *store.Wait
 	if err := i.read(ctx, i.rt.Store.WaitOf(id, func(w store.Wait) { found = &w })); err != nil {
-		return nil, fmt.Errorf("look what it waits for: %w", err)
+		return nil, fmt.Errorf("read awaited signals: %w", err)
 	}
 	return found, nil
 }

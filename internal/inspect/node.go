@@ -36,7 +36,7 @@ func (i *Inspector) Sample(ctx context.Context) error {
 	}
 	var found []store.Sample
 	if err := i.read(ctx, i.rt.Store.TakeSamples(store.Span{After: until.Add(-SampleEvery), Until: until}, func(s store.Sample) { found = append(found, s) })...); err != nil {
-		return fmt.Errorf("count what was finished: %w", err)
+		return fmt.Errorf("count finished work: %w", err)
 	}
 	all, err := i.Overview(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func (i *Inspector) EndOverdueSessions(ctx context.Context) error {
 		return nil
 	}
 	if err := i.write(ctx, i.rt.Store.EndOverdueSessions()); err != nil {
-		return fmt.Errorf("end overdue sessions of workers: %w", err)
+		return fmt.Errorf("close overdue sessions of workers: %w", err)
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func (q queue) shown() store.NodeQueue {
 func (i *Inspector) Beat(ctx context.Context, n store.Node) (drain bool, err error) {
 	n.Running = i.running(ctx)
 	if err := i.write(ctx, i.rt.Store.BeatNode(n, i.rt.Now(), &drain)...); err != nil {
-		return false, fmt.Errorf("give a sign of life: %w", err)
+		return false, fmt.Errorf("write heartbeat: %w", err)
 	}
 	return drain, nil
 }
@@ -172,7 +172,7 @@ func (i *Inspector) Nodes(ctx context.Context) ([]Node, error) {
 func (i *Inspector) Marks(ctx context.Context) (map[string]string, error) {
 	marks := map[string]string{}
 	if err := i.read(ctx, i.rt.Store.Marks(func(kind, mark string) { marks[kind] = mark })); err != nil {
-		return nil, fmt.Errorf("look for changes: %w", err)
+		return nil, fmt.Errorf("read changes: %w", err)
 	}
 	return marks, nil
 }

@@ -3,8 +3,8 @@ package inspect
 import (
 	"slices"
 
-	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/internal/edge"
 )
 
 // Live represents the statuses of all unfinished instances, Finished the statuses of all
@@ -45,7 +45,7 @@ func expand(statuses []fsm.Status) ([]fsm.Status, error) {
 		case slices.Contains(groups[Live], s), slices.Contains(groups[Finished], s):
 			all = append(all, s)
 		default:
-			return nil, fault.Invalidf("status", "%q is unknown", s)
+			return nil, edge.OneOf("status", s, slices.Concat(groups[Live], groups[Finished], []fsm.Status{Live, Finished}))
 		}
 	}
 	slices.Sort(all)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -18,8 +18,10 @@ var UpcomingKinds = []string{store.InstanceKind, store.ScheduleKind, store.HookK
 // kind or of all, by due time. It does not return work that is already due. more is true if
 // limit cut the result short.
 func (i *Inspector) Upcoming(ctx context.Context, kind string, until time.Time, limit int) (found []store.Upcoming, more bool, err error) {
-	if kind != "" && !slices.Contains(UpcomingKinds, kind) {
-		return nil, false, fault.Invalidf("kind", "%q is unknown", kind)
+	if kind != "" {
+		if err := edge.OneOf("kind", kind, UpcomingKinds); err != nil {
+			return nil, false, err
+		}
 	}
 	if until.IsZero() {
 		until = endOfTime
@@ -36,7 +38,7 @@ func (i *Inspector) Upcoming(ctx context.Context, kind string, until time.Time, 
 		return run.Run(ctx, stmts...)
 	})
 	if err != nil {
-		return nil, false, fmt.Errorf("look ahead: %w", err)
+		return nil, false, fmt.Errorf("list upcoming work: %w", err)
 	}
 	slices.SortStableFunc(found, func(a, b store.Upcoming) int { return a.At.Compare(b.At) })
 	return found[:min(limit, len(found))], len(found) > limit, nil

@@ -24,7 +24,7 @@ func (i *Inspector) SampleWaits(ctx context.Context, node string) error {
 	}
 	err := i.write(ctx, i.rt.Store.InsertWaits(node, store.Waits{At: until, Buckets: fresh.Buckets[:]}), i.rt.Store.PurgeWaits(until.Add(-keepSamples)))
 	if err != nil {
-		return fmt.Errorf("keep how long work waited: %w", err)
+		return fmt.Errorf("store wait times: %w", err)
 	}
 	i.waited, i.sampled = sum, until
 	return nil
@@ -45,7 +45,7 @@ func (i *Inspector) Waits(ctx context.Context, after time.Time) ([]Waits, error)
 		all = append(all, shown)
 	}))
 	if err != nil {
-		return nil, fmt.Errorf("read how long work waited: %w", err)
+		return nil, fmt.Errorf("read wait times: %w", err)
 	}
 	return all, nil
 }

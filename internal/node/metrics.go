@@ -51,7 +51,7 @@ func (m *metricsServer) start() {
 	}
 	go func() {
 		if err := m.http.Serve(m.listener); !errors.Is(err, http.ErrServerClosed) {
-			slog.Error("serve metrics", "error", err)
+			slog.Error("metrics server stopped", "error", err)
 		}
 	}()
 }

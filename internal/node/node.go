@@ -203,16 +203,16 @@ func (n *Node) serve() error {
 func (n *Node) drain(ctx context.Context) error {
 	n.health.Drain()
 	n.options.Notify.Stopping()
-	slog.Info("draining", "timeout", n.options.DrainTimeout.String())
+	slog.Info("drain started", "timeout", n.options.DrainTimeout.String())
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.options.DrainTimeout)
 	defer cancel()
 	err := n.server.Stop(ctx)
 	if err != nil {
-		slog.Warn("work was left to other processes", "error", err)
+		slog.Warn("drain incomplete; leases will expire", "error", err)
 	}
 	if err := n.http.Shutdown(ctx); err != nil { // streams do not end automatically
 		_ = n.http.Close()
 	}
-	slog.Info("drained")
+	slog.Info("drain completed")
 	return nil
 }

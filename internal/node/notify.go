@@ -39,12 +39,12 @@ func (n *Notifier) send(state string) {
 	}
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: n.socket, Net: "unixgram"})
 	if err != nil {
-		slog.Warn("notify systemd", "error", err)
+		slog.Warn("systemd notification failed", "error", err)
 		return
 	}
 	defer func() { _ = conn.Close() }()
 	if _, err := conn.Write([]byte(state)); err != nil {
-		slog.Warn("notify systemd", "error", err)
+		slog.Warn("systemd notification failed", "error", err)
 	}
 }
 

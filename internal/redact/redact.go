@@ -79,12 +79,12 @@ func parseRule(text string) (rule, error) {
 			segments[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(s)
 		}
 		if last := segments[len(segments)-1]; last == anyOf {
-			return nil, fault.Invalidf("redaction rule", "%q ends in **, which stands for nothing in particular", text)
+			return nil, fault.Invalidf("redaction rule", "must not end in **, got %q", text)
 		}
 		return segments, nil
 	}
 	if _, err := path.Match(text, ""); err != nil || text == "" || strings.Trim(text, "*") == "" || strings.Contains(text, "/") {
-		return nil, fault.Invalidf("redaction rule", "%q is neither a JSON pointer, beginning with /, nor a pattern of names", text)
+		return nil, fault.Invalidf("redaction rule", "must be a JSON pointer that starts with /, or a pattern of names, got %q", text)
 	}
 	return rule{anyOf, "\x00" + strings.ToLower(text)}, nil // marked as a pattern of names
 }

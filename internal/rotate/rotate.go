@@ -46,7 +46,7 @@ func Pending(ctx context.Context, eng *perdure.Engine, report func(Progress)) ([
 // report is called after each batch.
 func Run(ctx context.Context, eng *perdure.Engine, report func(Progress)) ([]Progress, error) {
 	if host.Of(eng).Store.Keys() == nil {
-		return nil, fault.Invalidf("encryption keys", "are not set")
+		return nil, fault.Invalidf("encryption keys", "are required")
 	}
 	return each(ctx, host.Of(eng), report, true)
 }

@@ -262,7 +262,7 @@ func (Conformance) WorkThatCannotBeOpenedIsLeftAlone(t *testing.T, db enginetest
 		if err != nil || i.Status.Finished() || i.Attempt != 1 || i.Crashes != 0 || !strings.Contains(string(i.State), `"key":"a"`) {
 			t.Errorf("with keys %q: %+v, %v", keys, i, err)
 		}
-		if delayed := i.Due.After(clock.Now()); delayed != strings.HasPrefix(keys, "a:") || delayed != strings.Contains(i.Error, "cannot be opened") {
+		if delayed := i.Due.After(clock.Now()); delayed != strings.HasPrefix(keys, "a:") || delayed != strings.Contains(i.Error, "cannot be decrypted") {
 			t.Errorf("with keys %q it is due at %v, with the error %q", keys, i.Due, i.Error)
 		}
 		clock.Advance(2 * time.Minute)
@@ -293,7 +293,7 @@ func TestParentWaitsForTheKeyOfItsChild(t *testing.T) {
 	if err != nil || i.Status.Finished() || i.Attempt != 2 || i.Due.After(clock.Now()) {
 		t.Fatalf("%+v, %v", i, err)
 	}
-	if len(p.errs) != 1 || !strings.Contains(p.errs[0].Error(), `key "b" is not known here`) {
+	if len(p.errs) != 1 || !strings.Contains(p.errs[0].Error(), `does not have key "b"`) {
 		t.Fatalf("%v", p.errs)
 	}
 	db.Exec(t, "update perdure_finished set result = ?", good)

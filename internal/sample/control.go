@@ -95,7 +95,7 @@ func (c *Control) Resume() {
 // SetSpeed sets the speed of the clock, as a multiple of real time.
 func (c *Control) SetSpeed(speed float64) error {
 	if !(speed > 0 && speed <= maxSpeed) {
-		return fault.Invalidf("speed", "is not more than 0 and at most %d", maxSpeed)
+		return fault.Invalidf("speed", "must be positive and at most %d", maxSpeed)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +107,7 @@ func (c *Control) SetSpeed(speed float64) error {
 // Forward advances the clock by d, in strides.
 func (c *Control) Forward(ctx context.Context, d time.Duration) error {
 	if d <= 0 || d > maxSkip {
-		return fault.Invalidf("by", "is not more than 0 and at most %v", maxSkip)
+		return fault.Invalidf("by", "must be positive and at most %v", maxSkip)
 	}
 	c.moving.Lock()
 	defer c.moving.Unlock()
@@ -170,11 +170,11 @@ func (c *Control) do(ctx context.Context, m command) error {
 	case "forward":
 		by, err := time.ParseDuration(m.By)
 		if err != nil {
-			return fault.Invalidf("by", "is not a duration like 1h30m")
+			return fault.Invalidf("by", "must be a duration such as 1h30m")
 		}
 		return c.Forward(ctx, by)
 	default:
-		return fault.Invalidf("action", "is none of pause, resume, speed, skip and forward")
+		return fault.Invalidf("action", "must be pause, resume, speed, skip or forward")
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func Routes(c *Control, m *Mailbox) map[string]http.Handler {
 func (c *Control) serve(w http.ResponseWriter, r *http.Request) {
 	var m command
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<12)).Decode(&m); err != nil {
-		refuse(w, fault.Invalidf("body", "is not JSON: %v", err))
+		refuse(w, fault.Invalidf("body", "must be JSON: %v", err))
 		return
 	}
 	if err := c.do(r.Context(), m); err != nil {
@@ -208,7 +208,7 @@ func (c *Control) serve(w http.ResponseWriter, r *http.Request) {
 
 func (m *Mailbox) serve(w http.ResponseWriter, kind string) {
 	if kind != "email" && kind != "sms" {
-		refuse(w, fault.Invalidf("kind", "is neither email nor sms"))
+		refuse(w, fault.Invalidf("kind", "must be email or sms"))
 		return
 	}
 	messages, err := m.List(kind)

@@ -16,8 +16,8 @@ type Notice struct {
 }
 
 var (
-	errBusy   = errors.New("warehouse answers: 503 busy")
-	errRefuse = errors.New("accounting answers: 400 unknown order")
+	errBusy   = errors.New("warehouse responded 503: busy")
+	errRefuse = errors.New("accounting responded 400: unknown order")
 )
 
 func (s *Shop) defineHooks() (err error) {

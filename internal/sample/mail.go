@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/task"
 )
 
-var errProvider = errors.New("provider answers: 502 try later")
+var errProvider = errors.New("provider responded 502: retry later")
 
 // flaky returns a sender that often fails before it sends.
 func (s *Shop) flaky(failing float64, send task.Sender) task.Sender {

@@ -43,7 +43,7 @@ func (s *Shop) defineMachines() {
 }
 
 var (
-	errGateway = errors.New("payment gateway does not answer")
+	errGateway = errors.New("payment gateway did not respond")
 	errAnvil   = errors.New("no box is strong enough for an anvil")
 )
 
@@ -62,7 +62,7 @@ func (s *Shop) charge(ctx context.Context, run *fsm.Run[Order]) (fsm.Outcome, er
 func (s *Shop) paid(ctx context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
 	switch {
 	case run.TimedOut:
-		return s.cancelled(ctx, run, "nobody paid")
+		return s.cancelled(ctx, run, "payment timed out")
 	case run.Awaited[0].Name == "declined":
 		return s.cancelled(ctx, run, "the card was declined")
 	}
@@ -116,8 +116,8 @@ func (s *Shop) close(ctx context.Context, run *fsm.Run[Order]) (fsm.Outcome, err
 	}
 	err = s.setStatus(ctx, run.State.Number, "shipped", func(tx *perdure.Tx) error {
 		_, err := task.SendEmailIn(tx, task.Email{
-			From: "shop@example.com", To: run.State.Customer + "@example.com", Subject: "Order " + run.State.Number + " is on its way",
-			Text: fmt.Sprintf("Dear %s,\n\nyour parcels: %v\n", run.State.Customer, run.State.Parcels),
+			From: "shop@example.com", To: run.State.Customer + "@example.com", Subject: "Order " + run.State.Number + " has shipped",
+			Text: fmt.Sprintf("Hello %s,\n\nyour parcels: %v\n", run.State.Customer, run.State.Parcels),
 		}, nil)
 		return err
 	})

@@ -36,7 +36,7 @@ func Parse(text string) (*Ring, error) {
 			return nil, err
 		}
 		if _, exists := r.find(k.id); exists {
-			return nil, fault.Invalidf("encryption keys", "have the id %q twice", k.id)
+			return nil, fault.Invalidf("encryption keys", "must not have id %q twice", k.id)
 		}
 		r.keys = append(r.keys, k)
 	}
@@ -50,11 +50,11 @@ func Parse(text string) (*Ring, error) {
 func parseKey(text string) (key, error) {
 	id, encoded, ok := strings.Cut(text, ":")
 	if !ok || !validID.MatchString(id) {
-		return key{}, fault.Invalidf("encryption key", "is not of the form id:base64, with an id of 1 to 32 letters, digits, dots, dashes")
+		return key{}, fault.Invalidf("encryption key", "must have the form id:base64, with an id of 1 to 32 letters, digits, dots, dashes")
 	}
 	secret, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil || len(secret) != keySize {
-		return key{}, fault.Invalidf("encryption key "+id, "is not %d bytes in base64", keySize)
+		return key{}, fault.Invalidf("encryption key "+id, "must be %d bytes in base64", keySize)
 	}
 	return key{id, secret}, nil
 }
@@ -62,11 +62,11 @@ func parseKey(text string) (key, error) {
 // Generate returns a new key in the form that Parse accepts.
 func Generate(id string, random io.Reader) (string, error) {
 	if !validID.MatchString(id) {
-		return "", fault.Invalidf("id of an encryption key", "is not 1 to 32 letters, digits, dots, dashes")
+		return "", fault.Invalidf("id of an encryption key", "must be 1 to 32 letters, digits, dots, dashes")
 	}
 	secret := make([]byte, keySize)
 	if _, err := io.ReadFull(random, secret); err != nil {
-		return "", fmt.Errorf("make key: %w", err)
+		return "", fmt.Errorf("generate key: %w", err)
 	}
 	return id + ":" + base64.StdEncoding.EncodeToString(secret), nil
 }

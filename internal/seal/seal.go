@@ -50,9 +50,9 @@ type SealedError struct {
 
 func (e *SealedError) Error() string {
 	if e.Known {
-		return fmt.Sprintf("%s cannot be opened: it was changed, or key %q is another one", e.Place, e.Key)
+		return fmt.Sprintf("%s cannot be decrypted: it was changed, or key %q has another value", e.Place, e.Key)
 	}
-	return fmt.Sprintf("%s cannot be opened: key %q is not known here", e.Place, e.Key)
+	return fmt.Sprintf("%s cannot be decrypted: this process does not have key %q", e.Place, e.Key)
 }
 
 // IsForeign reports whether an error is a *SealedError for a key that is not on the ring.

@@ -74,7 +74,7 @@ func IsUncertain(err error) bool {
 }
 
 // ErrDone is returned by a transaction that is already committed or rolled back.
-var ErrDone = errors.New("transaction has already ended")
+var ErrDone = errors.New("transaction is already closed")
 
 // rollbackTimeout is the time limit for a ROLLBACK. A slower connection is closed, which
 // also ends the transaction.

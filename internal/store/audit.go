@@ -53,7 +53,7 @@ func (s *Store) AppendAudit(entries []audit.Entry, before, after audit.Head) []s
 		text(func(e audit.Entry) string { return hex.EncodeToString(e.Hash) }),
 	})
 	advance := s.stmt("AuditAdvance", after.Seq, hex.EncodeToString(after.Hash), after.Chain, before.Seq)
-	advance.Done = sqldb.One(fmt.Errorf("chain %d of the audit log is not where it was", after.Chain))
+	advance.Done = sqldb.One(fmt.Errorf("chain %d of the audit log was changed concurrently", after.Chain))
 	return []sqldb.Stmt{insert, advance}
 }
 
@@ -204,7 +204,7 @@ func (s *Store) AuditOldest(chain int, through int64, before time.Time, found fu
 // TrimAudit returns the statements that remove the entries of a chain up to a sequence number.
 func (s *Store) TrimAudit(h audit.Head, through int64, hash []byte, removed *int64) []sqldb.Stmt {
 	rebase := s.stmt("AuditRebase", through, hex.EncodeToString(hash), h.Chain, h.BaseSeq)
-	rebase.Done = sqldb.One(fmt.Errorf("chain %d of the audit log is not where it was", h.Chain))
+	rebase.Done = sqldb.One(fmt.Errorf("chain %d of the audit log was changed concurrently", h.Chain))
 	return []sqldb.Stmt{rebase, counted(s.stmt("AuditRemove", h.Chain, through), removed)}
 }
 
@@ -227,7 +227,7 @@ func chainRow(stmt sqldb.Stmt, found func(audit.Head)) sqldb.Stmt {
 func hashOf(text string) []byte {
 	hash, err := hex.DecodeString(text)
 	if err != nil || hex.EncodeToString(hash) != text {
-		return []byte("not a hash: " + text)
+		return []byte("hash is malformed: " + text)
 	}
 	return hash
 }

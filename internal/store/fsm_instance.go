@@ -242,7 +242,7 @@ func (s *Store) instanceRow(found func(*Instance)) func(sqldb.Scan) error {
 		i.State, i.Sealed = s.open(instanceState, i.State, i.ID)
 		i.Unreadable = cmp.Or(
 			parseJSON("awaited signals", awaits, &i.Awaits), parseJSON("seen signals", seen, &i.Seen),
-			parseJSON("names of signals", awaited, &i.Awaited), parseJSON("what it waited for", wait, &i.Wait),
+			parseJSON("signal names", awaited, &i.Awaited), parseJSON("awaited signals", wait, &i.Wait),
 		)
 		if dropped != nil {
 			i.Dropped = json.RawMessage(*dropped)

@@ -85,7 +85,7 @@ func (s *Store) notTaken(id string) []sqldb.Stmt {
 	}
 	taken := s.stmt("HookTaken", id)
 	taken.Row = func(sqldb.Scan) error {
-		return &fault.Duplicate{Constraint: "hook_items_pkey", Err: fmt.Errorf("hook %s exists", id)}
+		return &fault.Duplicate{Constraint: "hook_items_pkey", Err: fmt.Errorf("hook %s already exists", id)}
 	}
 	return []sqldb.Stmt{taken}
 }

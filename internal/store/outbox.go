@@ -12,7 +12,7 @@ import (
 
 // ErrClockExhausted is returned if the outbox counter has no numbers left in this incarnation,
 // or if its row is missing.
-var ErrClockExhausted = errors.New("outbox counter is used up or missing: start a new incarnation")
+var ErrClockExhausted = errors.New("outbox counter is exhausted or missing: start a new incarnation")
 
 // Clock is the state of the outbox counter.
 type Clock struct {

@@ -140,7 +140,7 @@ func (b Builder) planColumns(t *schema.Table, found catalog) ([]string, error) {
 		have, ok := found.columns[c.Name()]
 		if !ok {
 			if _, filled := c.StaticDefault(); !filled && !c.IsOptional() {
-				return nil, fault.Invalidf(field, "is new and required: existing rows need it to be Optional or to have a Default")
+				return nil, fault.Invalidf(field, "must be Optional or have a Default: it is new, and existing rows have no value")
 			}
 			plan = append(plan, b.addColumn(t, c)...)
 			continue

@@ -42,7 +42,7 @@ func (b Builder) Find(t *schema.Table, q Query, fail func(error), row func(*sche
 	order := "_id"
 	if q.OrderBy != "" {
 		if _, ok := t.Column(q.OrderBy); !ok && q.OrderBy != "id" {
-			return sqldb.Stmt{}, fault.Invalidf(t.Name()+"."+q.OrderBy, "is not a column")
+			return sqldb.Stmt{}, fault.Invalidf(t.Name()+"."+q.OrderBy, "is not a column of the table")
 		}
 		order = q.OrderBy
 	}
@@ -108,7 +108,7 @@ func (w *writer) condition(sep string, c schema.Column, v any) error {
 		return nil
 	}
 	if c.Type() == schema.TypeJSON { // the databases differ in when documents are equal
-		return fault.Invalidf(w.t.Name()+"."+c.Name(), "is a json column, which can only be compared with null")
+		return fault.Invalidf(w.t.Name()+"."+c.Name(), "is a json column and can be compared only with null")
 	}
 	v, err := c.Normalize(w.t.Name()+"."+c.Name(), v)
 	if err != nil {
@@ -126,7 +126,7 @@ func (w *writer) condition(sep string, c schema.Column, v any) error {
 func unknown(t *schema.Table, values schema.Values) error {
 	for name := range values {
 		if _, ok := t.Column(name); !ok && name != "id" {
-			return fault.Invalidf(t.Name()+"."+name, "is not a column")
+			return fault.Invalidf(t.Name()+"."+name, "is not a column of the table")
 		}
 	}
 	return nil

@@ -102,7 +102,7 @@ func (b Builder) Resolve(ref *schema.Table, field string, internal int64, found 
 			found(id)
 			return nil
 		},
-		Done: sqldb.One(fault.Invalidf(field, "refers to a row that does not exist in %s", ref.Name())),
+		Done: sqldb.One(fault.Invalidf(field, "must refer to a row that exists in %s", ref.Name())),
 	}
 }
 
@@ -159,7 +159,7 @@ func (w *writer) value(c schema.Column, v any) error {
 		w.arg(v.Internal())
 	case float64:
 		if w.b.grammar().finite && (math.IsNaN(v) || math.IsInf(v, 0)) {
-			return fault.Invalidf(w.t.Name()+"."+c.Name(), "is not finite, which MySQL cannot store")
+			return fault.Invalidf(w.t.Name()+"."+c.Name(), "must be finite on MySQL")
 		}
 		w.arg(v)
 	case string:

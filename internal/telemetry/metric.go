@@ -28,37 +28,37 @@ type Metric struct {
 
 // The metrics, in the order in which they are written.
 var (
-	buildInfo = &Metric{"perdure_build_info", Gauge, "1, with the version that runs.", []string{"version", "revision", "go"}}
-	startTime = &Metric{"perdure_start_time_seconds", Gauge, "When the process started, in seconds since 1970.", nil}
+	buildInfo = &Metric{"perdure_build_info", Gauge, "Always 1. The labels have the running version.", []string{"version", "revision", "go"}}
+	startTime = &Metric{"perdure_start_time_seconds", Gauge, "Start time of the process, in seconds since 1970.", nil}
 	routines  = &Metric{"perdure_goroutines", Gauge, "Goroutines of the process.", nil}
-	memory    = &Metric{"perdure_memory_bytes", Gauge, "Memory that the process holds for its heap and stacks.", nil}
+	memory    = &Metric{"perdure_memory_bytes", Gauge, "Memory of the process for its heap and stacks.", nil}
 
-	workClaimed  = &Metric{"perdure_work_claimed_total", Counter, "Pieces of work that this process has claimed.", []string{"kind", "queue"}}
-	workFinished = &Metric{"perdure_work_finished_total", Counter, "Runs that have ended: done, failed (the attempt failed, which may be tried again), lost (somebody else has the work by now) or error (the outcome could not be recorded).", []string{"kind", "queue", "outcome"}}
-	workRunning  = &Metric{"perdure_work_running", Gauge, "Pieces of work that this process runs now.", []string{"kind", "queue"}}
-	workTook     = &Metric{"perdure_work_duration_seconds", Histogram, "How long runs took, the commit of their outcome included.", []string{"kind", "queue"}}
-	workWaited   = &Metric{"perdure_work_latency_seconds", Histogram, "How long after it was due work began.", []string{"kind", "queue"}}
-	workOverdue  = &Metric{"perdure_work_oldest_due_seconds", Gauge, "For how long the oldest due work has been due that nobody runs. 0: none is due.", []string{"kind", "queue"}}
+	workClaimed  = &Metric{"perdure_work_claimed_total", Counter, "Work items that this process has claimed.", []string{"kind", "queue"}}
+	workFinished = &Metric{"perdure_work_finished_total", Counter, "Finished attempts: done, failed (the attempt failed and may be retried), lost (another process has claimed the work item) or error (the outcome could not be committed).", []string{"kind", "queue", "outcome"}}
+	workRunning  = &Metric{"perdure_work_running", Gauge, "Work items that this process is running.", []string{"kind", "queue"}}
+	workTook     = &Metric{"perdure_work_duration_seconds", Histogram, "Duration of attempts, including the commit of the outcome.", []string{"kind", "queue"}}
+	workWaited   = &Metric{"perdure_work_latency_seconds", Histogram, "Delay between the due time and the start of an attempt.", []string{"kind", "queue"}}
+	workOverdue  = &Metric{"perdure_work_oldest_due_seconds", Gauge, "Age of the oldest due work item that no process runs. 0: no work is due.", []string{"kind", "queue"}}
 
-	depth       = &Metric{"perdure_queue_depth", Gauge, "Work items in the database by status; retrying items are scheduled until they are due, then ready. Those of kind actor are timers, and failed or quarantined actors. Counting stops at 10000.", []string{"kind", "state"}}
-	deadLetters = &Metric{"perdure_dead_letters", Gauge, "Pieces of work that have failed for good or are quarantined, and wait for a decision. Counting stops at 20000.", []string{"kind"}}
+	depth       = &Metric{"perdure_queue_depth", Gauge, "Work items in the database by status; retrying items are scheduled until they are due, then ready. Items of kind actor are timers, and failed or quarantined actors. Counting stops at 10000.", []string{"kind", "state"}}
+	deadLetters = &Metric{"perdure_dead_letters", Gauge, "Dead letters: failed or quarantined work items that wait for an operator. Counting stops at 20000.", []string{"kind"}}
 
 	outboxBehind = &Metric{"perdure_outbox_behind_entries", Gauge, "Entries of the outbox that a registered consumer has not acknowledged.", []string{"consumer"}}
 	outboxLag    = &Metric{"perdure_outbox_lag_seconds", Gauge, "Age of the oldest entry of the outbox that a registered consumer has not acknowledged.", []string{"consumer"}}
 
 	unitsCommitted = &Metric{"perdure_units_committed_total", Counter, "Units of work that this process has committed in groups.", nil}
-	txTook         = &Metric{"perdure_db_tx_seconds", Histogram, "How long the transactions took that commit units of work.", nil}
-	statementsRun  = &Metric{"perdure_db_statements_total", Counter, "Statements that this process has run, beside those that begin and end transactions.", nil}
-	txBusy         = &Metric{"perdure_db_busy_total", Counter, "Transactions that were run again: a deadlock, a serialization failure, a lost connection.", nil}
+	txTook         = &Metric{"perdure_db_tx_seconds", Histogram, "Duration of the transactions that commit units of work.", nil}
+	statementsRun  = &Metric{"perdure_db_statements_total", Counter, "Statements that this process has run, except those that start and finish transactions.", nil}
+	txBusy         = &Metric{"perdure_db_busy_total", Counter, "Transactions that were retried after a deadlock, a serialization failure or a lost connection.", nil}
 	connections    = &Metric{"perdure_db_connections", Gauge, "Connections of the process to its database.", []string{"pool", "state"}}
-	connectionsMax = &Metric{"perdure_db_connections_max", Gauge, "Connections that there may be.", []string{"pool"}}
-	poolWaits      = &Metric{"perdure_db_connection_waits_total", Counter, "How often a connection had to be waited for.", []string{"pool"}}
-	poolWaited     = &Metric{"perdure_db_connection_wait_seconds_total", Counter, "For how long connections were waited for.", []string{"pool"}}
+	connectionsMax = &Metric{"perdure_db_connections_max", Gauge, "Maximum number of connections.", []string{"pool"}}
+	poolWaits      = &Metric{"perdure_db_connection_waits_total", Counter, "Number of waits for a connection.", []string{"pool"}}
+	poolWaited     = &Metric{"perdure_db_connection_wait_seconds_total", Counter, "Total time of waits for a connection.", []string{"pool"}}
 
-	requests     = &Metric{"perdure_http_requests_total", Counter, "Requests that were answered.", []string{"route", "status"}}
-	requestsTook = &Metric{"perdure_http_request_duration_seconds", Histogram, "How long the answer to requests took; streams count to their end.", []string{"route"}}
+	requests     = &Metric{"perdure_http_requests_total", Counter, "Requests that were completed.", []string{"route", "status"}}
+	requestsTook = &Metric{"perdure_http_request_duration_seconds", Histogram, "Duration of requests; streams count until they are closed.", []string{"route"}}
 
-	scrapeErrors = &Metric{"perdure_scrape_errors_total", Counter, "Times that the database could not be asked for metrics.", nil}
+	scrapeErrors = &Metric{"perdure_scrape_errors_total", Counter, "Failed queries of the database for metrics.", nil}
 )
 
 // Metrics are all metrics.

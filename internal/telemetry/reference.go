@@ -9,11 +9,11 @@ import (
 func Reference() string {
 	var b strings.Builder
 	b.WriteString("# Metrics\n\n")
-	b.WriteString("`perdure serve` and `perdure dev` export these at `/metrics`, in the text form of Prometheus. This page is made from the\n")
-	b.WriteString("code; `deploy/grafana/perdure.json` is a dashboard of them.\n\n")
-	b.WriteString("Counters and histograms are of one process and begin at 0 when it starts; what is in the database is the same for all. Labels are\n")
+	b.WriteString("`perdure serve` and `perdure dev` export these at `/metrics`, in the text format of Prometheus. This page is generated from the\n")
+	b.WriteString("code; `deploy/grafana/perdure.json` is a dashboard for them.\n\n")
+	b.WriteString("Counters and histograms belong to one process and start at 0 with it. Values from the database are the same in all processes. Labels are\n")
 	b.WriteString("never ids.\n\n")
-	b.WriteString("| metric | type | labels | what it tells |\n|---|---|---|---|\n")
+	b.WriteString("| metric | type | labels | meaning |\n|---|---|---|---|\n")
 	for _, m := range Metrics {
 		labels := "–"
 		if len(m.Labels) > 0 {

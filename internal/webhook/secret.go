@@ -28,7 +28,7 @@ type Secret struct{ key []byte }
 func NewSecret(random io.Reader) (Secret, error) {
 	key := make([]byte, 32)
 	if _, err := io.ReadFull(random, key); err != nil {
-		return Secret{}, fmt.Errorf("make secret: %w", err)
+		return Secret{}, fmt.Errorf("generate secret: %w", err)
 	}
 	return Secret{key}, nil
 }
@@ -37,14 +37,14 @@ func NewSecret(random io.Reader) (Secret, error) {
 func ParseSecret(text string) (Secret, error) {
 	encoded, ok := strings.CutPrefix(text, secretPrefix)
 	if !ok {
-		return Secret{}, fault.Invalidf("webhook secret", "does not begin with %s", secretPrefix)
+		return Secret{}, fault.Invalidf("webhook secret", "must start with %s", secretPrefix)
 	}
 	key, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(encoded, "="))
 	if err != nil {
-		return Secret{}, fault.Invalidf("webhook secret", "is not base64 after %s", secretPrefix)
+		return Secret{}, fault.Invalidf("webhook secret", "must be base64 after %s", secretPrefix)
 	}
 	if len(key) < minSecret || len(key) > maxSecret {
-		return Secret{}, fault.Invalidf("webhook secret", "has %d bytes; %d to %d are possible", len(key), minSecret, maxSecret)
+		return Secret{}, fault.Invalidf("webhook secret", "must have between %d and %d bytes, got %d", minSecret, maxSecret, len(key))
 	}
 	return Secret{key}, nil
 }
@@ -65,11 +65,11 @@ func ParseSecrets(text string) ([]Secret, error) {
 
 func checkSecrets(secrets []Secret) error {
 	if len(secrets) < 1 || len(secrets) > maxSecrets {
-		return fault.Invalidf("webhook secrets", "are %d; one is needed, two are possible", len(secrets))
+		return fault.Invalidf("webhook secrets", "must be 1 or 2, got %d", len(secrets))
 	}
 	for _, s := range secrets {
 		if len(s.key) < minSecret {
-			return fault.Invalidf("webhook secret", "is not set")
+			return fault.Invalidf("webhook secret", "is required")
 		}
 	}
 	return nil

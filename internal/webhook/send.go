@@ -55,7 +55,7 @@ type StatusError struct {
 }
 
 func (e *StatusError) Error() string {
-	text := "receiver answered " + strconv.Itoa(e.Status)
+	text := "receiver responded " + strconv.Itoa(e.Status)
 	if e.After > 0 {
 		text += " and asks to wait " + e.After.String()
 	}
@@ -75,7 +75,7 @@ func Gone(err error) bool {
 func (s *Sender) Send(ctx context.Context, d Delivery) (Answer, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL, bytes.NewReader(d.Body))
 	if err != nil {
-		return Answer{}, errors.New("build request: the URL cannot be used") // the URL may contain a secret
+		return Answer{}, errors.New("build request: URL is invalid") // the URL may contain a secret
 	}
 	for name, values := range d.Header {
 		request.Header[http.CanonicalHeaderKey(name)] = values
@@ -97,7 +97,7 @@ func (s *Sender) Send(ctx context.Context, d Delivery) (Answer, error) {
 	case response.StatusCode < 200 || response.StatusCode > 299:
 		return Answer{}, &StatusError{Status: response.StatusCode, After: retryAfter(response)}
 	case err != nil:
-		return Answer{}, fmt.Errorf("read answer: %w", err)
+		return Answer{}, fmt.Errorf("read response: %w", err)
 	}
 	return Answer{Status: response.StatusCode, Header: response.Header, Body: body}, nil
 }

@@ -53,7 +53,7 @@ type Message struct {
 // secret.
 func Sign(header http.Header, id string, now time.Time, body []byte, secrets ...Secret) error {
 	if !validID(id) {
-		return fault.Invalidf("webhook id", "is not 1 to %d printable ASCII characters without dot and space", MaxID)
+		return fault.Invalidf("webhook id", "must be 1 to %d printable ASCII characters without dot and space", MaxID)
 	}
 	if err := checkSecrets(secrets); err != nil {
 		return err
@@ -89,7 +89,7 @@ func Verify(header http.Header, body []byte, now time.Time, secrets ...Secret) (
 	// The time is checked last, so that a sender without a secret learns nothing about
 	// this process's clock.
 	if age := now.Sub(m.Sent); age > Tolerance || age < -Tolerance {
-		return Message{}, &VerifyError{"it was sent too long ago, or clocks differ by more than " + Tolerance.String()}
+		return Message{}, &VerifyError{"message is too old, or clocks differ by more than " + Tolerance.String()}
 	}
 	return m, nil
 }
@@ -112,13 +112,13 @@ func signed(given [][]byte, id, timestamp string, body []byte, secrets []Secret)
 func readHeader(header http.Header) (Message, string, error) {
 	id, once := single(header, HeaderID)
 	if !once || !validID(id) {
-		return Message{}, "", &VerifyError{HeaderID + " is missing or is none"}
+		return Message{}, "", &VerifyError{HeaderID + " is missing or invalid"}
 	}
 	timestamp, once := single(header, HeaderTimestamp)
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	// The signature covers the text, so a time must have only one text.
 	if !once || err != nil || seconds < 0 || seconds > 1<<40 || strconv.FormatInt(seconds, 10) != timestamp {
-		return Message{}, "", &VerifyError{HeaderTimestamp + " is missing or is no number of seconds"}
+		return Message{}, "", &VerifyError{HeaderTimestamp + " is missing or not a number of seconds"}
 	}
 	return Message{ID: id, Sent: time.Unix(seconds, 0).UTC()}, timestamp, nil
 }
@@ -135,7 +135,7 @@ func single(header http.Header, name string) (string, bool) {
 // signatures that cannot be decoded.
 func parseSignatures(values []string) ([][]byte, error) {
 	if len(values) != 1 || len(values[0]) > maxHeader {
-		return nil, &VerifyError{HeaderSignature + " is missing, too long or there more than once"}
+		return nil, &VerifyError{HeaderSignature + " is missing, repeated or too long"}
 	}
 	var all [][]byte
 	for item := range strings.SplitSeq(values[0], " ") {

@@ -113,7 +113,7 @@ func (q *Queue) expire(ctx context.Context) (suspects bool, err error) {
 		return own.Handle(ctx, tx)
 	})
 	if err != nil {
-		return false, fmt.Errorf("handle what has expired: %w", err)
+		return false, fmt.Errorf("handle expired claims: %w", err)
 	}
 	r.Publish(&news)
 	for _, c := range crashes {
@@ -225,7 +225,7 @@ func (r *Runner) reapLease(ctx context.Context, tx sqldb.Tx, token string, l *lo
 		}
 		returns = append(returns, back)
 	}
-	message := "process was lost while the " + r.kind.Name + " ran"
+	message := "process crashed while the " + r.kind.Name + " ran"
 	var stmts []sqldb.Stmt
 	if len(ids) > 0 {
 		stmts = f.RecordTaken(token, ids, retry.Lost, message, now)
@@ -239,7 +239,7 @@ func (r *Runner) reapLease(ctx context.Context, tx sqldb.Tx, token string, l *lo
 	}
 	for n, c := range crashes {
 		if c.Quarantined {
-			if err := r.kind.Quarantine(ctx, tx, ids[n], "process was lost too often while the "+r.kind.Name+" ran", news); err != nil {
+			if err := r.kind.Quarantine(ctx, tx, ids[n], "process crashed too often while the "+r.kind.Name+" ran", news); err != nil {
 				return nil, err
 			}
 		}

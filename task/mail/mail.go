@@ -40,16 +40,16 @@ func read(payload json.RawMessage, info task.Info) (Message, error) {
 	}
 	for field, text := range map[string]string{"from": m.From, "to": m.To, "subject": m.Subject, "idempotency_key": m.Key} {
 		if strings.ContainsAny(text, "\r\n\x00") {
-			return m, fmt.Errorf("read message: %s has more than one line", field)
+			return m, fmt.Errorf("read message: %s must have one line", field)
 		}
 	}
 	for field, address := range map[string]string{"from": m.From, "to": m.To} {
 		if _, err := mail.ParseAddress(address); err != nil {
-			return m, fmt.Errorf("read message: %s is no address: %w", field, err)
+			return m, fmt.Errorf("read message: %s must be an address: %w", field, err)
 		}
 	}
 	if m.Text == "" && m.HTML == "" {
-		return m, fmt.Errorf("read message: it has neither text nor html")
+		return m, fmt.Errorf("read message: text or html is required")
 	}
 	if m.Key == "" {
 		m.Key = info.Key

@@ -32,7 +32,7 @@ func Resend(key task.Secret, options *ResendOptions) (task.Sender, error) {
 		o.BaseURL = "https://api.resend.com"
 	}
 	if key.IsZero() {
-		return nil, fault.Invalidf("key of Resend", "is not set")
+		return nil, fault.Invalidf("key of Resend", "is required")
 	}
 	api, err := provider.New("Resend", o.BaseURL, o.Timeout)
 	if err != nil {

@@ -117,7 +117,7 @@ var answers = map[string]struct {
 }{
 	"refused": {answer: func(w http.ResponseWriter, _ *http.Request) {
 		resendError(w, 422, "validation_error", "Invalid `to` field\x1b[31m")
-	}, want: "Resend answered 422: validation_error: Invalid `to` field"},
+	}, want: "Resend responded 422: validation_error: Invalid `to` field"},
 	"rate limit": {answer: func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "7")
 		resendError(w, 429, "rate_limit_exceeded", "Too many requests")
@@ -137,13 +137,13 @@ var answers = map[string]struct {
 		w.WriteHeader(http.StatusInternalServerError)
 		fmt.Fprint(w, "<html>oops")
 	}, want: "500: <html>oops", maybeDone: true},
-	"not JSON": {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>OK</html>") }, want: "not the JSON", maybeDone: true},
-	"empty":    {answer: func(http.ResponseWriter, *http.Request) {}, want: "not the JSON", maybeDone: true},
+	"not JSON": {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>OK</html>") }, want: "not the expected JSON", maybeDone: true},
+	"empty":    {answer: func(http.ResponseWriter, *http.Request) {}, want: "not the expected JSON", maybeDone: true},
 	"a redirect": {answer: func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 	}, want: "307"},
 	"100 MB":        {answer: endless, want: "longer than", maybeDone: true},
-	"100 MB, error": {answer: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusBadRequest); endless(w, r) }, want: "answered 400: aaa"},
+	"100 MB, error": {answer: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusBadRequest); endless(w, r) }, want: "responded 400: aaa"},
 	"broken off": {answer: func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "1000")
 		fmt.Fprint(w, `{"id": `)

@@ -81,17 +81,17 @@ func SMTP(host string, options *SMTPOptions) (task.Sender, error) {
 func (o SMTPOptions) validate(host string) error {
 	switch {
 	case host == "":
-		return fault.Invalidf("host of the SMTP server", "is empty")
+		return fault.Invalidf("host of the SMTP server", "must not be empty")
 	case o.Port < 1 || o.Port > 65535:
-		return fault.Invalidf("SMTPOptions.Port", "is %d", o.Port)
+		return fault.Invalidf("SMTPOptions.Port", "must be between 1 and 65535, got %d", o.Port)
 	case o.Security != StartTLS && o.Security != ImplicitTLS && o.Security != Plain:
-		return fault.Invalidf("SMTPOptions.Security", "%q is unknown", o.Security)
+		return fault.Invalidf("SMTPOptions.Security", "must be StartTLS, ImplicitTLS or Plain, got %q", o.Security)
 	case o.Timeout < 0:
-		return fault.Invalidf("SMTPOptions.Timeout", "is negative")
+		return fault.Invalidf("SMTPOptions.Timeout", "must not be negative, got %v", o.Timeout)
 	case o.Username != "" && o.Security == Plain:
-		return fault.Invalidf("SMTPOptions.Username", "would be sent in the clear with its password")
+		return fault.Invalidf("SMTPOptions.Username", "must not be sent without TLS")
 	case (o.Username == "") != o.Password.IsZero():
-		return fault.Invalidf("SMTPOptions", "has a user name or a password without the other")
+		return fault.Invalidf("SMTPOptions", "must have both a user name and a password, or neither")
 	}
 	return nil
 }

@@ -71,10 +71,10 @@ func Twilio(account string, token task.Secret, options *TwilioOptions) (task.Sen
 		o.BaseURL = "https://api.twilio.com"
 	}
 	if !accountSID.MatchString(account) {
-		return nil, fault.Invalidf("account of Twilio", "is not an account SID: AC…")
+		return nil, fault.Invalidf("account of Twilio", "must be an account SID (AC…)")
 	}
 	if token.IsZero() {
-		return nil, fault.Invalidf("token of Twilio", "is not set")
+		return nil, fault.Invalidf("token of Twilio", "is required")
 	}
 	api, err := provider.New("Twilio", o.BaseURL, o.Timeout)
 	if err != nil {
@@ -95,7 +95,7 @@ func (t *twilio) send(ctx context.Context, payload json.RawMessage) (any, error)
 		m.From = t.from
 	}
 	if !phoneNumber.MatchString(m.To) || m.From == "" || m.Body == "" {
-		return nil, errors.New("read message: it needs a recipient like +491701234567, a sender and a body")
+		return nil, errors.New("read message: a recipient such as +491701234567, a sender and a body are required")
 	}
 	info := task.FromContext(ctx)
 	if m.Since.IsZero() {
@@ -153,7 +153,7 @@ func (t *twilio) find(ctx context.Context, m Message) (any, error) {
 	}
 	query := url.Values{"To": {m.To}, "PageSize": {"50"}}
 	if err := t.do(ctx, http.MethodGet, "?"+query.Encode(), nil, &answer); err != nil {
-		return nil, fmt.Errorf("look for an earlier attempt: %w", err)
+		return nil, fmt.Errorf("find earlier attempt: %w", err)
 	}
 	for _, sent := range answer.Messages {
 		created, err := mail.ParseDate(sent.Created)

@@ -44,10 +44,10 @@ type API struct {
 func New(name, base string, timeout time.Duration) (*API, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil {
-		return nil, fault.Invalidf("base URL of "+name, "is not an http or https URL without a user")
+		return nil, fault.Invalidf("base URL of "+name, "must be an http or https URL without a user")
 	}
 	if timeout < 0 {
-		return nil, fault.Invalidf("timeout of "+name, "is negative")
+		return nil, fault.Invalidf("timeout of "+name, "must not be negative, got %v", timeout)
 	}
 	if timeout == 0 {
 		timeout = DefaultTimeout
@@ -55,7 +55,7 @@ func New(name, base string, timeout time.Duration) (*API, error) {
 	// The host of the base URL was chosen by the program, so it may be anywhere.
 	client, err := egress.New(&egress.Options{Allow: []string{u.Hostname()}, Timeout: timeout, MaxAnswer: maxAnswer + 1})
 	if err != nil {
-		return nil, fault.Invalidf("base URL of "+name, "has no usual host")
+		return nil, fault.Invalidf("base URL of "+name, "must have a host name or address")
 	}
 	return &API{Name: name, Base: u, Timeout: timeout, client: client}, nil
 }
@@ -74,7 +74,7 @@ type Error struct {
 func (e *Error) Error() string {
 	text := e.Provider
 	if e.Status != 0 {
-		text += " answered " + strconv.Itoa(e.Status)
+		text += " responded " + strconv.Itoa(e.Status)
 	}
 	if e.Detail != "" {
 		text += ": " + e.Detail
@@ -122,10 +122,10 @@ func (a *API) judge(response *http.Response, answer []byte, err error, result an
 	good := response.StatusCode >= 200 && response.StatusCode < 300
 	switch {
 	case good && err == nil && len(answer) > maxAnswer:
-		e.Detail, e.MaybeDone = fmt.Sprintf("answer is longer than %d bytes", maxAnswer), true
+		e.Detail, e.MaybeDone = fmt.Sprintf("response is longer than %d bytes", maxAnswer), true
 	case good && err == nil:
 		if err := json.Unmarshal(answer, result); err != nil {
-			e.Detail, e.MaybeDone = "answer is not the JSON that was expected", true
+			e.Detail, e.MaybeDone = "response is not the expected JSON", true
 			return e
 		}
 		return nil
