@@ -42,8 +42,13 @@ type Admin struct {
 	rt  *host.Runtime
 }
 
-// NewAdmin returns an Admin for the hooks of a database.
-func NewAdmin(eng *perdure.Engine) *Admin { return &Admin{eng: eng, rt: host.Of(eng)} }
+// NewAdmin returns an Admin for a process that has no Hooks of its own.
+func NewAdmin(eng *perdure.Engine) (*Admin, error) {
+	if eng == nil {
+		return nil, fault.Invalidf("engine", "is nil")
+	}
+	return &Admin{eng: eng, rt: host.Of(eng)}, nil
+}
 
 // List returns hooks, newest first, and the cursor of the next page. The cursor is empty
 // on the last page.

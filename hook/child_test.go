@@ -127,7 +127,7 @@ func TestCase24And30HandlersThatKillTheirProcess(t *testing.T) {
 			db := enginetest.New(t, name)
 			eng := db.Open(t, nil)
 			hooks := newHooks(t, eng, "test", nil)
-			f := &fixture{db: db, eng: eng, hooks: hooks, admin: hook.NewAdmin(eng)}
+			f := &fixture{db: db, eng: eng, hooks: hooks, admin: hooks.Admin}
 			var good []string
 			poison := []string{f.trigger(t, "kill", nil)}
 			once := f.trigger(t, "once", nil)

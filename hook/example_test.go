@@ -188,22 +188,21 @@ func ExampleAdmin() {
 		panic(err)
 	}
 
-	admin := hook.NewAdmin(eng)
-	dead, _, err := admin.List(ctx, hook.Filter{Statuses: []hook.Status{hook.Failed, hook.Quarantined}}, "", 100)
+	dead, _, err := hooks.List(ctx, hook.Filter{Statuses: []hook.Status{hook.Failed, hook.Quarantined}}, "", 100)
 	if err != nil {
 		panic(err)
 	}
 	down = false
 	for _, h := range dead {
 		fmt.Println(h.ID, h.Status, h.Attempts, h.Error)
-		if err := admin.Retry(ctx, h.ID); err != nil {
+		if err := hooks.Retry(ctx, h.ID); err != nil {
 			panic(err)
 		}
 	}
 	if _, err := hooks.Process(ctx); err != nil {
 		panic(err)
 	}
-	again, err := admin.Get(ctx, "welcome-ada")
+	again, err := hooks.Get(ctx, "welcome-ada")
 	fmt.Println(again.Status, err)
 	// Output:
 	// welcome-ada failed 1 mail server is down
@@ -247,7 +246,7 @@ func ExampleAdmin_Attempts() {
 		clock.Advance(time.Minute)
 	}
 
-	attempts, err := hook.NewAdmin(eng).Attempts(ctx, "welcome-ada")
+	attempts, err := hooks.Attempts(ctx, "welcome-ada")
 	if err != nil {
 		panic(err)
 	}

@@ -84,6 +84,9 @@ type Options struct {
 // Hooks is a namespace of hooks, with the handlers that this process defines for it. It
 // is a dispatch.Processor.
 type Hooks struct {
+	// Admin lists and manages the hooks of all namespaces.
+	*Admin
+
 	rt        *host.Runtime
 	eng       *perdure.Engine
 	namespace string
@@ -105,7 +108,7 @@ func New(eng *perdure.Engine, namespace string, options *Options) (*Hooks, error
 		return nil, err
 	}
 	rt := host.Of(eng)
-	h := &Hooks{rt: rt, eng: eng, namespace: namespace, options: o}
+	h := &Hooks{Admin: &Admin{eng: eng, rt: rt}, rt: rt, eng: eng, namespace: namespace, options: o}
 	h.runner = effect.New(eng, effect.Options{
 		Kind: "hook", Namespace: namespace, Topic: h.topic(), Concurrency: o.Concurrency, Lease: o.Lease, MaxCrashes: o.MaxCrashes,
 		Retention: o.Retention, DeadRetention: o.DeadRetention, OnError: o.OnError, OnCrash: h.crashed, Random: o.Random,

@@ -74,7 +74,7 @@ func newFixture(t *testing.T, db enginetest.Database, options *hook.Options) *fi
 	f := &fixture{db: db, clock: perduretest.NewClock(noon)}
 	f.eng = db.Open(t, &perdure.Options{Schemas: []*schema.Schema{shop}, Clock: f.clock})
 	f.hooks = newHooks(t, f.eng, "test", options)
-	f.admin = hook.NewAdmin(f.eng)
+	f.admin = f.hooks.Admin
 	return f
 }
 

@@ -50,8 +50,12 @@ func Triggered(t testing.TB, eng *perdure.Engine, namespace, name string) []hook
 	t.Helper()
 	filter := hook.Filter{Namespace: namespace, Name: name, Statuses: hook.Waiting}
 	var all []hook.Record
+	admin, err := hook.NewAdmin(eng)
+	if err != nil {
+		t.Fatalf("list hooks: %v", err)
+	}
 	for cursor := ""; ; {
-		page, next, err := hook.NewAdmin(eng).List(t.Context(), filter, cursor, hook.MaxLimit)
+		page, next, err := admin.List(t.Context(), filter, cursor, hook.MaxLimit)
 		if err != nil {
 			t.Fatalf("list hooks: %v", err)
 		}

@@ -71,8 +71,14 @@ type Admin struct {
 // NewAdmin returns the administration of the tasks of a database, or an error if the
 // database does not support tasks.
 func NewAdmin(eng *perdure.Engine) (*Admin, error) {
+	if eng == nil {
+		return nil, fault.Invalidf("engine", "is nil")
+	}
 	rt := host.Of(eng)
-	return &Admin{eng: eng, rt: rt}, supported(rt.DB.Dialect())
+	if err := supported(rt.DB.Dialect()); err != nil {
+		return nil, err
+	}
+	return &Admin{eng: eng, rt: rt}, nil
 }
 
 // List returns tasks, newest first, and the cursor of the next page, which is

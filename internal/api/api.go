@@ -139,10 +139,13 @@ func refuseForeign(w http.ResponseWriter, r *http.Request) {
 // open creates the parts that the handlers read through.
 func (a *API) open() (err error) {
 	c := a.config
-	a.hooks, a.inspect, a.alarms = hook.NewAdmin(c.Engine), inspect.New(c.Engine, c.Machines), c.Alarms
+	a.inspect, a.alarms = inspect.New(c.Engine, c.Machines), c.Alarms
 	a.feed = newFeed(a.rt.NewID(), a.watchChanges)
 	a.tails = newTails(c.Engine.Outbox(), c.OnError)
 	a.streams, a.endStreams = context.WithCancel(context.Background())
+	if a.hooks, err = hook.NewAdmin(c.Engine); err != nil {
+		return err
+	}
 	if c.Missing["tasks"] == nil {
 		a.tasks, err = task.NewAdmin(c.Engine)
 	}

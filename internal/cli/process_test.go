@@ -183,7 +183,9 @@ func (c *cluster) settled() bool {
 			return false
 		}
 	}
-	hooks, _, err := hook.NewAdmin(c.eng).List(c.Context(), hook.Filter{Name: "book-invoice", Statuses: append([]hook.Status{hook.Running}, hook.Waiting...)}, "", 1)
+	hookAdmin, err := hook.NewAdmin(c.eng)
+	enginetest.NoError(c.T, err)
+	hooks, _, err := hookAdmin.List(c.Context(), hook.Filter{Name: "book-invoice", Statuses: append([]hook.Status{hook.Running}, hook.Waiting...)}, "", 1)
 	enginetest.NoError(c.T, err)
 	admin, err := task.NewAdmin(c.eng)
 	enginetest.NoError(c.T, err)

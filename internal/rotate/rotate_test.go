@@ -250,7 +250,9 @@ func (Conformance) WorkThatCannotBeOpenedIsLeftAlone(t *testing.T, db enginetest
 				t.Errorf("with keys %q: %v", keys, err)
 			}
 		}
-		record, err := hook.NewAdmin(stranger.eng).Get(t.Context(), hookID)
+		admin, err := hook.NewAdmin(stranger.eng)
+		enginetest.NoError(t, err)
+		record, err := admin.Get(t.Context(), hookID)
 		want := hook.Ready
 		if strings.HasPrefix(keys, "a:") {
 			want = hook.Scheduled // it is given back for later

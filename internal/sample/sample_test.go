@@ -81,8 +81,10 @@ func TestTheShopDoesSomethingOfEveryKind(t *testing.T) {
 		enginetest.NoError(t, err)
 		return len(all)
 	}
+	hooks, err := hook.NewAdmin(w.eng)
+	enginetest.NoError(t, err)
 	enginetest.Eventually(t, "orders shipped, cancelled and failed, mail and SMS sent, a hook failed for good", func() bool {
-		failed, _, err := hook.NewAdmin(w.eng).List(t.Context(), hook.Filter{Statuses: []hook.Status{hook.Failed}}, "", 10)
+		failed, _, err := hooks.List(t.Context(), hook.Filter{Statuses: []hook.Status{hook.Failed}}, "", 10)
 		enginetest.NoError(t, err)
 		return seen(fsm.Filter{Definition: "order", Finished: []fsm.Status{fsm.Done}}) > 20 && seen(fsm.Filter{Definition: "order", Finished: []fsm.Status{fsm.Stopped}}) > 0 &&
 			seen(fsm.Filter{Definition: "parcel", Finished: []fsm.Status{fsm.Done}}) > 20 && seen(fsm.Filter{Definition: "report", Finished: []fsm.Status{fsm.Done}}) > 0 &&

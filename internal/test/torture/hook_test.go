@@ -101,7 +101,11 @@ func triggered(t *testing.T, dsn string, n int) (*hook.Admin, effects) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return hook.NewAdmin(eng), effects{DSN: dsn, Ledger: filepath.Join(t.TempDir(), "ledger")}
+	admin, err := hook.NewAdmin(eng)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return admin, effects{DSN: dsn, Ledger: filepath.Join(t.TempDir(), "ledger")}
 }
 
 // allCompleted waits until no hook is left to run, and returns them all.

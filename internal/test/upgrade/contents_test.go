@@ -63,7 +63,7 @@ func must[T any](t *testing.T) func(T, error) T {
 // hookItems returns all hooks, found by the list and read by their ids.
 func (p *process) hookItems() (all []hookItem) {
 	p.t.Helper()
-	ctx, admin := enginetest.Context(p.t), hook.NewAdmin(p.eng)
+	ctx, admin := enginetest.Context(p.t), must[*hook.Admin](p.t)(hook.NewAdmin(p.eng))
 	list, _, err := admin.List(ctx, hook.Filter{}, "", hook.MaxLimit)
 	enginetest.NoError(p.t, err)
 	for _, r := range list {
