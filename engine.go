@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/perdure/perdure/driver/mysql"
@@ -43,6 +44,10 @@ type Engine struct {
 	mu      sync.Mutex
 	running sync.WaitGroup
 	closed  bool
+
+	// open has the goroutines with an open transaction, opened their number; see nested.
+	open   sync.Map
+	opened atomic.Int32
 }
 
 // Open opens the database that dsn names and brings its tables up to date:

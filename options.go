@@ -34,8 +34,8 @@ type Options struct {
 	// runs it again if rows that it read have changed, or after a transient error of the
 	// database. Default: 10.
 	MaxAttempts int
-	// Timeout bounds one transaction, the function of Update included.
-	// Default: 30 seconds.
+	// Timeout bounds Update: all runs of its function, and all waits for locks of other
+	// transactions. It bounds View in the same way. Default: 30 seconds.
 	Timeout time.Duration
 	// NewID returns a new id. It is used for units, and for rows that are created without
 	// an external id. Default: UUID version 7.

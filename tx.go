@@ -41,11 +41,13 @@ type Tx struct {
 	readOnly bool
 	ended    bool
 
-	snapshot sqldb.Tx     // the read phase, nil until the first read
-	live     sqldb.Runner // the open transaction, nil until it is needed
-	own      sqldb.Tx     // live, if this Tx started it
-	arrays   bool         // live accepts array values
-	flushed  int          // statements of the unit that live has run
+	snapshot sqldb.Tx      // the read phase, nil until the first read
+	live     sqldb.Runner  // the open transaction, nil until it is needed
+	own      sqldb.Tx      // live, if this Tx started it
+	arrays   bool          // live accepts array values
+	wait     time.Duration // the longest wait of live for a locked row; 0 means no limit
+	flushed  int           // statements of the unit that live has run
+	release  func()        // called when own has ended
 
 	committed []func()   // called after the commit
 	rows      sqldb.Rows // the result of the last Query, open or not
@@ -134,11 +136,18 @@ func (tx *Tx) open() (sqldb.Runner, error) {
 	}
 	if tx.live == nil {
 		tx.endSnapshot()
+		if err := tx.eng.nested(); err != nil {
+			return nil, tx.fail(err)
+		}
 		own, err := tx.eng.db.Begin(tx.ctx, sqldb.Write)
 		if err != nil {
 			return nil, tx.fail(err)
 		}
 		tx.own, tx.live, tx.arrays = own, own, true
+		tx.release = tx.eng.hold()
+		if err := own.Run(tx.ctx, sqldb.LimitLocks(unit.Within(tx.ctx, tx.wait))); err != nil {
+			return nil, tx.fail(err)
+		}
 	}
 	pending := tx.unit.Stmts[tx.flushed:]
 	tx.flushed = len(tx.unit.Stmts)
@@ -175,13 +184,18 @@ func (tx *Tx) commit() error {
 		if tx.unit.Clean() {
 			return nil
 		}
+		if err := tx.eng.nested(); err != nil {
+			return err
+		}
 		return tx.eng.committer.Commit(tx.ctx, &tx.unit)
 	}
+	defer tx.eng.committer.Watch()()
 	last, err := tx.finish()
 	if err != nil {
 		return err
 	}
 	err = bare(tx.own.Commit(tx.ctx, last...))
+	tx.letGo()
 	var uncertain *sqldb.Uncertain
 	if errors.As(err, &uncertain) {
 		return &fault.Uncertain{Unit: tx.unit.ID, Err: uncertain.Err}
@@ -199,7 +213,11 @@ func (tx *Tx) finish() ([]sqldb.Stmt, error) {
 	rest := tx.unit
 	rest.Stmts = tx.unit.Stmts[tx.flushed:]
 	tx.flushed = len(tx.unit.Stmts)
-	last, err := tx.eng.writer().Apply(tx.ctx, tx.live, []*unit.Unit{&rest}, tx.arrays)
+	how := unit.How{Arrays: tx.arrays}
+	if tx.own != nil {
+		how.Counter = unit.CounterWait(tx.ctx)
+	}
+	last, err := tx.eng.writer().Apply(tx.ctx, tx.live, []*unit.Unit{&rest}, how)
 	if err != nil {
 		return nil, tx.fail(err)
 	}
@@ -231,6 +249,15 @@ func (tx *Tx) end() {
 	tx.endSnapshot()
 	if tx.own != nil {
 		tx.own.Rollback()
+		tx.letGo()
+	}
+}
+
+// letGo notes that the goroutine has no open transaction any longer.
+func (tx *Tx) letGo() {
+	if tx.release != nil {
+		tx.release()
+		tx.release = nil
 	}
 }
 

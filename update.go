@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/audit"
@@ -19,7 +20,12 @@ import (
 // from the start after a deadlock, a serialization failure or a lost connection. It also
 // does so after a conflict: fn read a row with Get or Find and passed it to UpdateRow,
 // DeleteRow or CheckRow, and the row is no longer at that version. So fn must have no
-// effect outside its Tx.
+// effect outside its Tx. If another transaction holds a row that fn needs, Update runs fn
+// again until the row is free. Options.Timeout bounds all runs together. When it or the
+// context ends first, the error is a *fault.Locked.
+//
+// fn must not call Update of the same engine once its own transaction is open: on SQLite,
+// which has one writer, that is a *fault.Invalid.
 //
 // A *fault.Uncertain means that the response to COMMIT was lost: the changes may have
 // been committed. Every other error means that nothing was written.
@@ -32,19 +38,42 @@ func (e *Engine) Update(ctx context.Context, fn func(*Tx) error) error {
 	if err != nil {
 		return err
 	}
-	for attempt := 1; ; attempt++ {
-		again, err := e.attempt(ctx, id, fn)
-		if !again {
-			return err
-		}
-		if attempt == e.options.MaxAttempts {
+	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout)
+	defer cancel()
+	for attempt, blocked := 1, 0; ; {
+		again, err := e.attempt(ctx, id, blocked, fn)
+		switch {
+		case !again:
+			return e.locked(ctx, blocked, err)
+		case sqldb.IsLocked(err): // not the fault of fn: only the timeout bounds it
+			blocked++
+		case attempt == e.options.MaxAttempts:
 			return fmt.Errorf("gave up after %d attempts: %w", attempt, err)
+		default:
+			attempt++
 		}
 		unit.Pause(ctx, attempt)
 		if ctx.Err() != nil {
-			return errors.Join(ctx.Err(), err)
+			return e.locked(ctx, blocked, errors.Join(ctx.Err(), err))
 		}
 	}
+}
+
+// locked returns a *fault.Locked if the context of a unit ended while another transaction
+// held a lock that the unit needed.
+func (e *Engine) locked(ctx context.Context, blocked int, err error) error {
+	var known *fault.Locked
+	var uncertain *fault.Uncertain
+	if err == nil || ctx.Err() == nil || errors.As(err, &known) || errors.As(err, &uncertain) || blocked == 0 && !sqldb.IsLocked(err) {
+		return err
+	}
+	if !errors.Is(err, ctx.Err()) {
+		err = fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+	if timeout := (*sqldb.LockTimeout)(nil); errors.As(err, &timeout) && timeout.Counter {
+		return &fault.Locked{Lock: "outbox counter", Holder: e.committer.Holder(), Err: err}
+	}
+	return &fault.Locked{Lock: "row", Err: err}
 }
 
 // newUnitID returns the id of a new unit. It validates the id, because Options.NewID may
@@ -54,11 +83,23 @@ func (e *Engine) newUnitID() (string, error) {
 	return id, schema.ID("Options.NewID", id)
 }
 
-// attempt runs fn once. again is true if another run may succeed.
-func (e *Engine) attempt(ctx context.Context, id string, fn func(*Tx) error) (again bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout)
-	defer cancel()
+// openWait is the longest time for which an open transaction waits for a locked row in its
+// first attempt. Later attempts wait longer, and only a few of them at a time: transactions
+// that wait must not use up the connections.
+const openWait = 250 * time.Millisecond
+
+// attempt runs fn once. again is true if another run may succeed. blocked is the number of
+// attempts that found a locked row.
+func (e *Engine) attempt(ctx context.Context, id string, blocked int, fn func(*Tx) error) (again bool, err error) {
 	tx := e.newTx(ctx, id)
+	tx.wait = openWait
+	if blocked > 0 {
+		if err := e.committer.Enter(ctx); err != nil {
+			return false, err
+		}
+		defer e.committer.Leave()
+		tx.wait = unit.ApartWait(blocked)
+	}
 	defer tx.end()
 	err = tx.act(audit.Of(ctx), fn)
 	if tx.err != nil { // the first error decides, even if fn dropped or replaced it

@@ -108,3 +108,26 @@ func (e *Uncertain) Error() string {
 
 // Unwrap returns the error of the connection.
 func (e *Uncertain) Unwrap() error { return e.Err }
+
+// Locked reports that another transaction held a lock until the caller's context, or
+// Options.Timeout, ended. Nothing was written. errors.Is finds the error of the context.
+type Locked struct {
+	// Lock is what is locked: "row", "outbox counter", or "database" on SQLite, which has
+	// one writer.
+	Lock string
+	// Holder describes the session that holds the lock, if it is known. It is known only for
+	// the outbox counter and for the database.
+	Holder string
+	// Err is the error of the context, together with the database's own error.
+	Err error
+}
+
+func (e *Locked) Error() string {
+	if e.Holder == "" {
+		return fmt.Sprintf("%s is locked by another transaction: %v", e.Lock, e.Err)
+	}
+	return fmt.Sprintf("%s is locked by %s: %v", e.Lock, e.Holder, e.Err)
+}
+
+// Unwrap returns the error of the context.
+func (e *Locked) Unwrap() error { return e.Err }

@@ -19,8 +19,8 @@ func (broken) Close() error                                   { return errors.Ne
 // of Close.
 func TestConnectionsThatAreGoneAreClosed(t *testing.T) {
 	t.Parallel()
-	db := &DB{read: sql.OpenDB(broken{}), write: sql.OpenDB(broken{}), urgent: sql.OpenDB(broken{})}
-	for _, pool := range []*sql.DB{db.read, db.write, db.urgent} {
+	db := &DB{read: sql.OpenDB(broken{}), write: sql.OpenDB(broken{}), group: sql.OpenDB(broken{}), urgent: sql.OpenDB(broken{})}
+	for _, pool := range []*sql.DB{db.read, db.write, db.group, db.urgent} {
 		conn, err := pool.Conn(t.Context())
 		if err != nil {
 			t.Fatal(err)

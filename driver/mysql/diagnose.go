@@ -46,7 +46,7 @@ func durability(flush int) sqldb.Diagnosis {
 
 // connections compares the size of the pools of one process with the server's limit.
 func connections(limit int) sqldb.Diagnosis {
-	most := writers + readers + urgents
+	most := writers + groups + readers + urgents
 	found := sqldb.Diagnosis{Name: "pool_size", Found: fmt.Sprintf("%d of the server's %d connections for one process", most, limit)}
 	if most*2 > limit {
 		found.Problem = "two processes could take more connections than the server has"

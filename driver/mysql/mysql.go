@@ -23,13 +23,18 @@ import (
 )
 
 const (
-	writers = 16
+	writers = 12
+	groups  = 8
 	readers = 8
 	urgents = 2
 	// lockWaitTimeout is the variable that bounds the wait for a row lock on the server.
 	// The server continues to wait after the client has cancelled.
 	lockWaitTimeout = "innodb_lock_wait_timeout"
-	lockWaitSeconds = "10"
+	lockWaitSeconds = "2"
+	// idleTimeout is the time after which MariaDB ends a Write whose client has stopped
+	// between two statements. A function of the application may run between them. MySQL 8
+	// has no such limit.
+	idleTimeout = 30 * time.Second
 	// maxArray is the maximum size in bytes of a JSON array that is aggregated from rows.
 	// MariaDB truncates longer arrays, by default after 1 MiB, and a claim aggregates all
 	// claimed rows.
@@ -38,9 +43,11 @@ const (
 
 // DB holds the pools of a MySQL or MariaDB database.
 type DB struct {
-	read, write, urgent *sql.DB
-	dialect             sqldb.Dialect
-	ran                 sqldb.Counter
+	read, write, group, urgent *sql.DB
+	dialect                    sqldb.Dialect
+	// maria is true if the server is MariaDB.
+	maria bool
+	ran   sqldb.Counter
 }
 
 // Open connects to the database of a mysql:// or mariadb:// URL:
@@ -52,10 +59,10 @@ func Open(ctx context.Context, dsn string) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{
-		write: pool(config, "read committed", writers),
-		read:  pool(config, "repeatable read", readers),
-
-		urgent: pool(config, "read committed", urgents),
+		write:  pool(config, "read committed", writers, idleTimeout),
+		group:  pool(config, "read committed", groups, sqldb.ClientSilence),
+		read:   pool(config, "repeatable read", readers, 0),
+		urgent: pool(config, "read committed", urgents, sqldb.ClientSilence),
 	}
 	if err := db.check(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open mysql database: %w", err), db.Close())
@@ -114,8 +121,10 @@ func force(config *mysql.Config) *mysql.Config {
 	return config
 }
 
-func pool(config *mysql.Config, isolation string, size int) *sql.DB {
-	db := sql.OpenDB(connector{config: config, isolation: isolation})
+// pool opens a pool. MariaDB ends transactions that are idle for the time idle; 0 means no
+// limit.
+func pool(config *mysql.Config, isolation string, size int, idle time.Duration) *sql.DB {
+	db := sql.OpenDB(connector{config: config, isolation: isolation, idle: idle})
 	db.SetMaxOpenConns(size)
 	db.SetMaxIdleConns(size)
 	db.SetConnMaxIdleTime(5 * time.Minute)
@@ -127,6 +136,7 @@ func pool(config *mysql.Config, isolation string, size int) *sql.DB {
 type connector struct {
 	config    *mysql.Config
 	isolation string
+	idle      time.Duration
 }
 
 // Connect implements driver.Connector.
@@ -140,10 +150,18 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 		return nil, err
 	}
 	execer := conn.(driver.ExecerContext)
-	if _, err := execer.ExecContext(ctx, "set session transaction isolation level "+c.isolation, nil); err != nil {
-		return nil, errors.Join(err, conn.Close())
+	for _, query := range []string{"set session transaction isolation level " + c.isolation, idleLimit(c.idle)} {
+		if _, err := execer.ExecContext(ctx, query, nil); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
 	}
 	return conn, nil
+}
+
+// idleLimit returns the statement that makes MariaDB end transactions of the session that
+// are idle for a time; 0 means no limit. MySQL ignores the comment.
+func idleLimit(idle time.Duration) string {
+	return fmt.Sprintf("set @perdure_idle = 0 /*M!100300 , session idle_transaction_timeout = %d */", int(idle.Seconds()))
 }
 
 // timeless is a context that hides its deadline, but is still cancelled at that time. A
@@ -169,7 +187,7 @@ func (db *DB) check(ctx context.Context) error {
 		return fmt.Errorf("parse server version %q: %w", version, err)
 	}
 	db.dialect = dialect
-	if strings.Contains(version, "MariaDB") {
+	if db.maria = strings.Contains(version, "MariaDB"); db.maria {
 		db.dialect.Collation = "utf8mb4_nopad_bin"
 		if major*100+minor < 1006 {
 			return fmt.Errorf("MariaDB %s is too old, 10.6 or later is needed", version)
@@ -188,7 +206,7 @@ func (db *DB) Dialect() sqldb.Dialect { return db.dialect }
 
 // Pools implements sqldb.Pooled.
 func (db *DB) Pools() []sqldb.Pool {
-	return []sqldb.Pool{sqldb.StdPool("write", db.write), sqldb.StdPool("read", db.read), sqldb.StdPool("urgent", db.urgent)}
+	return []sqldb.Pool{sqldb.StdPool("write", db.write), sqldb.StdPool("group", db.group), sqldb.StdPool("read", db.read), sqldb.StdPool("urgent", db.urgent)}
 }
 
 // Ran implements sqldb.Counted.
@@ -199,6 +217,8 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 	pool, begin := db.write, "start transaction"
 	switch access {
 	case sqldb.Write:
+	case sqldb.Group:
+		pool = db.group
 	case sqldb.Urgent, sqldb.Claim:
 		pool = db.urgent
 	case sqldb.Read:
@@ -211,7 +231,7 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 	if _, err := conn.ExecContext(ctx, begin); err != nil {
 		return nil, errors.Join(cut(ctx, translate(err)), conn.Close())
 	}
-	return &tx{StdRunner: sqldb.StdRunner{Conn: conn, Dialect: db.dialect, Ran: &db.ran}, conn: conn}, nil
+	return &tx{StdRunner: sqldb.StdRunner{Conn: conn, Dialect: db.dialect, Ran: &db.ran}, conn: conn, maria: db.maria}, nil
 }
 
 // Exclusively implements sqldb.DB. The lock belongs to the session, so the connection is
@@ -247,7 +267,7 @@ func seconds(ctx context.Context) int {
 // Close implements sqldb.DB. Closing a pool fails only if the server cannot be notified
 // of the end of a connection. Such a connection is already closed.
 func (db *DB) Close() error {
-	for _, pool := range []*sql.DB{db.read, db.write, db.urgent} {
+	for _, pool := range []*sql.DB{db.read, db.write, db.group, db.urgent} {
 		_ = pool.Close()
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -21,8 +20,14 @@ const commitTimeout = 30 * time.Second
 // tx is a transaction on a pooled connection.
 type tx struct {
 	sqldb.StdRunner
-	conn *sql.Conn
-	done bool
+	conn  *sql.Conn
+	done  bool
+	maria bool
+	// lead precedes the statements on MariaDB. It bounds their waits for locks.
+	lead string
+	// sliced is true if lead bounds the whole time of a statement, because the bound is
+	// shorter than a second.
+	sliced bool
 	// limited is true if the transaction has changed the lock wait timeout of its
 	// session.
 	limited bool
@@ -30,10 +35,64 @@ type tx struct {
 
 // Run implements sqldb.Runner.
 func (t *tx) Run(ctx context.Context, stmts ...sqldb.Stmt) error {
-	for _, s := range stmts {
-		t.limited = t.limited || strings.HasPrefix(s.SQL, "set "+lockWaitTimeout)
+	for i, s := range stmts {
+		if err := t.one(ctx, s); err != nil {
+			var failed *sqldb.StmtError
+			if errors.As(err, &failed) {
+				failed.Index = i
+			}
+			return cut(ctx, err)
+		}
 	}
-	return cut(ctx, t.StdRunner.Run(ctx, stmts...))
+	return nil
+}
+
+func (t *tx) one(ctx context.Context, s sqldb.Stmt) error {
+	if wait, ok := s.LockLimit(); ok {
+		return t.limit(ctx, wait)
+	}
+	if t.lead == "" || s.Exact { // a user's statement may be of a form that takes no lead
+		return t.StdRunner.Run(ctx, s)
+	}
+	s.SQL = t.lead + s.SQL
+	if inner := s.Fail; t.sliced {
+		s.Fail = func(err error) error {
+			err = outOfTime(err)
+			if inner != nil {
+				err = inner(err)
+			}
+			return err
+		}
+	}
+	return t.StdRunner.Run(ctx, s)
+}
+
+// limit bounds the waits for locks. MariaDB takes the bound with each statement, and bounds
+// the whole statement if it is shorter than a second. MySQL 8 has only a variable of the
+// session, in whole seconds.
+func (t *tx) limit(ctx context.Context, wait time.Duration) error {
+	seconds := int64((wait + time.Second - 1) / time.Second)
+	if !t.maria {
+		t.limited = true
+		return t.StdRunner.Run(ctx, sqldb.Exec(fmt.Sprintf("set %s = %d", lockWaitTimeout, seconds)))
+	}
+	t.sliced = wait < time.Second
+	t.lead = fmt.Sprintf("set statement %s = %d for ", lockWaitTimeout, seconds)
+	if t.sliced {
+		t.lead = fmt.Sprintf("set statement max_statement_time = %.3f for ", wait.Seconds())
+	}
+	return nil
+}
+
+// outOfTime converts the error of a statement that exceeded its time. It was probably
+// waiting for a lock.
+func outOfTime(err error) error {
+	const exceeded = 1969
+	var e *mysql.MySQLError
+	if errors.As(err, &e) && e.Number == exceeded {
+		return &sqldb.Transient{Err: &sqldb.LockTimeout{Err: err}}
+	}
+	return err
 }
 
 // cut adds the error of a cancelled context to the error of a broken connection. The

@@ -37,9 +37,10 @@ func translate(err error) error {
 		return &fault.Duplicate{Constraint: e.Constraint, Err: err}
 	case "23503":
 		return &fault.Restricted{Constraint: e.Constraint, Err: err}
+	case "55P03": // lock not available
+		return &sqldb.Transient{Err: &sqldb.LockTimeout{Err: err}}
 	case "40001", // serialization failure
 		"40P01",                            // deadlock
-		"55P03",                            // lock not available
 		"53300",                            // too many connections
 		"57P01", "57P02", "57P03", "25P03", // the server is stopping or starting, or has ended an idle transaction
 		"25006": // read-only: a failover is in progress

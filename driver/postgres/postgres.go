@@ -20,16 +20,21 @@ import (
 
 const (
 	// defaultConns is the size of the pool if the URL does not set pool_max_conns.
-	defaultConns = 16
+	defaultConns = 20
 	// urgentConns is the size of an additional pool; see sqldb.Urgent.
 	urgentConns = 2
-	minVersion  = 140000
+	// groupConns is the number of connections of the pool that Writes do not use.
+	groupConns = 8
+	minVersion = 140000
 )
 
 // DB is a pool of connections to a PostgreSQL database.
 type DB struct {
 	pool, urgent *pgxpool.Pool
 	ran          sqldb.Counter
+	// room has a permission for each connection that Writes may use. The other connections
+	// of the pool are for groups and for reads.
+	room chan struct{}
 }
 
 // Open connects to the database of a postgres:// or postgresql:// URL. It supports all
@@ -62,12 +67,19 @@ func connect(ctx context.Context, config *pgxpool.Config) (*DB, error) {
 		pool.Close()
 		return nil, err
 	}
-	db := &DB{pool: pool, urgent: urgent}
+	db := &DB{pool: pool, urgent: urgent, room: make(chan struct{}, writers(int(config.MaxConns)))}
+	for range cap(db.room) {
+		db.room <- struct{}{}
+	}
 	if err := db.check(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
 }
+
+// writers returns the number of connections that Writes may use: a Write may wait for a
+// lock, and one locked row must not use up the pool.
+func writers(conns int) int { return max(conns-groupConns, (conns+1)/2) }
 
 func hasParam(dsn, name string) bool {
 	u, err := url.Parse(dsn)
@@ -116,19 +128,32 @@ func (db *DB) Ran() sqldb.Counts { return db.ran.Counts() }
 
 // Begin implements sqldb.DB.
 func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) {
+	t := &tx{ran: &db.ran}
 	pool := db.pool
-	if access == sqldb.Urgent || access == sqldb.Claim {
+	switch access {
+	case sqldb.Urgent, sqldb.Claim:
 		pool = db.urgent
+	case sqldb.Write:
+		select {
+		case <-db.room:
+			t.room = db.room
+		case <-ctx.Done():
+			return nil, fmt.Errorf("get a connection: %w", ctx.Err())
+		}
 	}
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
+		if t.room != nil {
+			t.room <- struct{}{}
+		}
 		return nil, fmt.Errorf("get a connection: %w", translate(err))
 	}
-	begin := beginning(access)
+	t.begin = beginning(access)
 	if plansOf(conn.Conn()).replan(time.Now()) {
-		begin = append(begin, sqldb.Exec("discard plans"))
+		t.begin = append(t.begin, sqldb.Exec("discard plans"))
 	}
-	return &tx{runner: runner{conn: conn.Conn()}, conn: conn, begin: begin, ran: &db.ran}, nil
+	t.runner, t.conn = runner{conn: conn.Conn()}, conn
+	return t, nil
 }
 
 // Close implements sqldb.DB.
@@ -138,9 +163,9 @@ func (db *DB) Close() error {
 	return nil
 }
 
-// idleTimeout is the time after which the server ends a transaction whose client has
-// stopped between two statements. Such a transaction may hold the lock of the outbox
-// counter and block every other writer.
+// idleTimeout is the time after which the server ends a Write whose client has stopped
+// between two statements. A function of the application may run between them. A Write does
+// not hold the outbox counter then: the counter is locked together with COMMIT.
 const idleTimeout = 30 * time.Second
 
 // beginning returns the statements that start a transaction. The settings are local to
@@ -149,9 +174,13 @@ func beginning(access sqldb.Access) []sqldb.Stmt {
 	if access == sqldb.Read {
 		return append([]sqldb.Stmt{sqldb.Exec("begin isolation level repeatable read read only")}, unsteered...)
 	}
+	idle := sqldb.ClientSilence
+	if access == sqldb.Write {
+		idle = idleTimeout
+	}
 	stmts := []sqldb.Stmt{
 		sqldb.Exec("begin isolation level read committed"),
-		sqldb.Exec(fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", idleTimeout.Milliseconds())),
+		sqldb.Exec(fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", idle.Milliseconds())),
 	}
 	if access == sqldb.Claim {
 		stmts = append(stmts, sqldb.Exec("set local synchronous_commit = off"))

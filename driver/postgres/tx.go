@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,6 +36,10 @@ func (r runner) Run(ctx context.Context, stmts ...sqldb.Stmt) error {
 	}
 	batch := &pgx.Batch{}
 	for _, s := range stmts {
+		if wait, ok := s.LockLimit(); ok {
+			batch.Queue("select set_config('lock_timeout', $1, true)", strconv.FormatInt(wait.Milliseconds(), 10))
+			continue
+		}
 		batch.Queue(s.SQL, s.Args...)
 	}
 	results := r.conn.SendBatch(ctx, batch)
@@ -109,6 +114,9 @@ type tx struct {
 	ran   *sqldb.Counter
 	free  bool // the planner's own settings have been restored
 	done  bool
+	// room is where the transaction returns its permission to use a connection; nil if it
+	// needs none.
+	room chan struct{}
 }
 
 // Run implements sqldb.Runner.
@@ -121,6 +129,10 @@ func (t *tx) Run(ctx context.Context, stmts ...sqldb.Stmt) error {
 func (t *tx) send(ctx context.Context, stmts []sqldb.Stmt) error {
 	if t.done {
 		return sqldb.ErrDone
+	}
+	if t.begin != nil && !slices.ContainsFunc(stmts, func(s sqldb.Stmt) bool { _, ok := s.LockLimit(); return !ok }) {
+		t.begin = append(t.begin, stmts...) // a limit is sent with the first statement
+		return nil
 	}
 	before := t.before(slices.ContainsFunc(stmts, func(s sqldb.Stmt) bool { return s.Exact }))
 	if len(before) == 0 {
@@ -241,4 +253,7 @@ func (t *tx) Rollback() {
 func (t *tx) end() {
 	t.done = true
 	t.conn.Release()
+	if t.room != nil {
+		t.room <- struct{}{}
+	}
 }

@@ -87,7 +87,7 @@ func (db *DB) open(ctx context.Context, path, sync string) error {
 	if err := checkVersion(ctx, conn); err != nil {
 		return errors.Join(err, conn.Close())
 	}
-	db.writer = newWriter(conn, sync == "full", &db.ran)
+	db.writer = newWriter(conn, path, sync == "full", &db.ran)
 	if db.read, err = sql.Open("sqlite", fileURI(path, sync, true)); err != nil {
 		return err
 	}

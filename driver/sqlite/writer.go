@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
@@ -23,10 +24,11 @@ type writer struct {
 	// full is true if commits are synced to disk. synced is true if the next commit would
 	// be synced.
 	full, synced bool
+	path         string // the file
 }
 
-func newWriter(c *sql.Conn, full bool, ran *sqldb.Counter) *writer {
-	w := &writer{conn: newConn(c), ran: ran, turn: make(chan struct{}, 1), closed: make(chan struct{}), full: full, synced: full}
+func newWriter(c *sql.Conn, path string, full bool, ran *sqldb.Counter) *writer {
+	w := &writer{conn: newConn(c), ran: ran, turn: make(chan struct{}, 1), closed: make(chan struct{}), full: full, synced: full, path: path}
 	w.turn <- struct{}{}
 	return w
 }
@@ -37,7 +39,7 @@ func (w *writer) begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, erro
 	case <-w.closed:
 		return nil, errClosed
 	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for the writer: %w", ctx.Err())
+		return nil, &fault.Locked{Lock: "database", Holder: "another transaction of this process", Err: ctx.Err()}
 	}
 	tx := &writeTx{StdRunner: sqldb.StdRunner{Conn: w, Dialect: dialect, Ran: w.ran}, w: w}
 	err := w.sync(ctx, access != sqldb.Claim)
@@ -49,6 +51,9 @@ func (w *writer) begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, erro
 		// driver returns the context's error although it holds the lock. Without the
 		// rollback, no process could write any more.
 		tx.Rollback()
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			err = &fault.Locked{Lock: "database", Holder: w.holder(), Err: err}
+		}
 		return nil, err
 	}
 	return tx, nil

@@ -20,7 +20,11 @@ func (e *StmtError) Error() string { return e.Err.Error() }
 func (e *StmtError) Unwrap() error { return e.Err }
 
 // LockTimeout reports that a statement waited for a lock longer than allowed.
-type LockTimeout struct{ Err error }
+type LockTimeout struct {
+	// Counter is true if the lock is that of the outbox counter.
+	Counter bool
+	Err     error
+}
 
 func (e *LockTimeout) Error() string { return e.Err.Error() }
 

@@ -6,7 +6,10 @@
 // database/sql.
 package sqldb
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Access is the purpose of a transaction.
 type Access int
@@ -21,6 +24,10 @@ const (
 	// own short statements: a heartbeat must not wait for a connection behind the work
 	// whose lease it renews. SQLite has only one writer.
 	Urgent
+	// Group starts a Write for Perdure's own statements, without code of the application
+	// between them. Its connections are reserved: transactions that wait for locks cannot
+	// use them up. The server ends the transaction if the process stops for ClientSilence.
+	Group
 	// Claim starts an Urgent whose commit does not wait for the disk. Losing the commit
 	// must be equivalent to never having made it: no other party may learn of it, except
 	// through a later Write, whose commit also makes the Claim durable.
@@ -56,6 +63,12 @@ type Stmt struct {
 	// time outside MinTime and MaxTime, such as PostgreSQL's infinity, is read as the
 	// nearer of the two. One such row then does not hide the rest.
 	Exact bool
+	// Locks names the row for which the statement may have to wait: statements with the
+	// same name wait for the same row. Empty: not known.
+	Locks string
+
+	// limit is the bound of LimitLocks.
+	limit time.Duration
 }
 
 // DB is an open database.

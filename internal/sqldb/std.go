@@ -24,6 +24,9 @@ type StdRunner struct {
 func (r StdRunner) Run(ctx context.Context, stmts ...Stmt) error {
 	r.Ran.Add(len(stmts))
 	for i, s := range stmts {
+		if _, ok := s.LockLimit(); ok {
+			continue
+		}
 		rows, err := r.one(ctx, s)
 		if err != nil {
 			return Failed(i, s, r.Dialect.Translate(err))

@@ -1,10 +1,5 @@
 package sqldb
 
-import (
-	"strconv"
-	"time"
-)
-
 // The methods of this file describe how databases differ. No other code compares the names
 // of dialects.
 
@@ -74,17 +69,8 @@ func (d Dialect) SkipLocked() string {
 	return " skip locked"
 }
 
-// LockTimeout returns a lock timeout in the unit of the database: milliseconds, or whole
-// seconds on MySQL. It is nil if a transaction does not wait for single rows.
-func (d Dialect) LockTimeout(wait time.Duration) any {
-	switch d.Name {
-	case Postgres:
-		return strconv.FormatInt(wait.Milliseconds(), 10)
-	case MySQL:
-		return int64((wait + time.Second - 1) / time.Second)
-	}
-	return nil
-}
+// OneWriter reports whether the database has one writer instead of row locks.
+func (d Dialect) OneWriter() bool { return d.Name == SQLite }
 
 // Now returns the expression for the current time in the form that columns store.
 func (d Dialect) Now() string {

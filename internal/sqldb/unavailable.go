@@ -4,11 +4,15 @@ import "errors"
 
 // IsUnavailable reports whether the database failed for a reason that is not in the
 // statements: the connection was lost, the disk is full, the server is stopping, or the
-// response to COMMIT did not arrive. Conflicts with other transactions do not count.
+// response to COMMIT did not arrive. Conflicts with other transactions and their locks
+// do not count.
 func IsUnavailable(err error) bool {
 	var uncertain *Uncertain
 	if errors.As(err, &uncertain) {
 		return true
+	}
+	if IsLocked(err) {
+		return false
 	}
 	var server interface{ SQLState() string }
 	if errors.As(err, &server) && len(server.SQLState()) >= 2 {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"errors"
 	"slices"
 	"time"
 
@@ -27,23 +26,6 @@ func (s *Store) ShareLeases(tokens []string, alive func(token string)) sqldb.Stm
 // SeeLeases is ShareLeases without the lock.
 func (s *Store) SeeLeases(tokens []string, alive func(token string)) sqldb.Stmt {
 	return oneColumn(s.stmt("LeaseSee", one(tokens)), alive)
-}
-
-// LimitLocks returns the statements that bound every wait for a locked row in this transaction.
-// A longer wait is an error for which IsLocked is true. There are none if wait is 0, or if the
-// database does not lock single rows. MySQL counts whole seconds.
-func (s *Store) LimitLocks(wait time.Duration) []sqldb.Stmt {
-	bound := s.dialect.LockTimeout(wait)
-	if wait <= 0 || bound == nil {
-		return nil
-	}
-	return []sqldb.Stmt{s.call(s.stmt("LockTimeout", bound))}
-}
-
-// IsLocked reports whether a statement waited for a lock longer than LimitLocks allows.
-func IsLocked(err error) bool {
-	var timeout *sqldb.LockTimeout
-	return SQLState(err) == "55P03" || errors.As(err, &timeout)
 }
 
 // Interrupted returns the statement that reads which claims of these leases were taken away

@@ -34,7 +34,7 @@ type Entry struct {
 // transaction that take a lock.
 func (s *Store) Reserve(n int, clock *Clock) []sqldb.Stmt {
 	advance := s.stmt("ClockAdvance", int64(n), int64(math.MaxInt64)-int64(n))
-	advance.Done = sqldb.One(ErrClockExhausted)
+	advance.Done, advance.Fail = sqldb.One(ErrClockExhausted), exhausted
 	return []sqldb.Stmt{advance, s.ReadClock(clock)}
 }
 
@@ -112,9 +112,14 @@ func (s *Store) Append(drafts []Draft, created time.Time) sqldb.Stmt {
 	return stmt
 }
 
-// exhausted detects an exhausted counter by an overflowing addition, and a missing counter by a
+// exhausted marks the error of a locked counter. It detects an exhausted counter by an overflowing addition, and a missing counter by a
 // null stamp.
 func exhausted(err error) error {
+	var timeout *sqldb.LockTimeout
+	if errors.As(err, &timeout) {
+		timeout.Counter = true
+		return err
+	}
 	var e interface{ SQLState() string }
 	if errors.As(err, &e) && (e.SQLState() == "22003" || e.SQLState() == "23502") {
 		return fmt.Errorf("%w: %w", ErrClockExhausted, err)

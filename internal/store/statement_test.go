@@ -149,7 +149,6 @@ func prepare(ctx context.Context, db sqldb.DB, name, text string) error {
 // special are the statements that a dialect has for a method of its own.
 var special = map[string][]string{
 	"OutboxAppend": {sqldb.Postgres},
-	"LockTimeout":  {sqldb.Postgres, sqldb.MySQL},
 	// A pass over due timers locks them first, or records them first.
 	"TimerHold":       {sqldb.Postgres},
 	"ActorHeld":       {sqldb.Postgres},

@@ -59,7 +59,7 @@ func (s *Store) HoldTasks(runs []TaskRun, now Now, found func(id string, r TaskR
 		return found(strconv.FormatInt(id, 10), TaskResult{Result: []byte(or(result, "")), Took: time.Duration(took) * time.Microsecond})
 	}
 	hold.Fail = func(err error) error {
-		if code := SQLState(err); code != "" && !sqldb.IsTransient(err) && !IsLocked(err) {
+		if code := SQLState(err); code != "" && !sqldb.IsTransient(err) && !sqldb.IsLocked(err) {
 			return &TaskFunctionError{Code: code, Message: err.Error()}
 		}
 		return err

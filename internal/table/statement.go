@@ -72,7 +72,7 @@ func (b Builder) Check(t *schema.Table, id string, version int64) sqldb.Stmt {
 	query := "select " + b.q("_version") + " from " + b.Name(t) + " where " + b.q("id") + " = ?" + b.Dialect.LockUpdate()
 	return sqldb.Stmt{
 		SQL:  b.Dialect.Rebind(query),
-		Args: []any{id},
+		Args: []any{id}, Locks: b.row(t, id),
 		Row: func(scan sqldb.Scan) error {
 			var found int64
 			if err := scan(&found); err != nil {
@@ -111,6 +111,9 @@ func (b Builder) Name(t *schema.Table) string {
 	return b.Dialect.Qualify(t.Schema().Name(), t.Name())
 }
 
+// row names a row in sqldb.Stmt.Locks.
+func (b Builder) row(t *schema.Table, id string) string { return b.Name(t) + " " + id }
+
 func (b Builder) q(ident string) string { return b.Dialect.Quote(ident) }
 
 func missing(t *schema.Table, id string, check *int64) error {
@@ -127,6 +130,7 @@ type writer struct {
 	sql    strings.Builder
 	args   []any
 	before []sqldb.Stmt
+	locks  string // the row that the statement locks
 }
 
 func (b Builder) writer(t *schema.Table) *writer { return &writer{b: b, t: t} }
@@ -140,6 +144,7 @@ func (w *writer) text(parts ...string) {
 func (w *writer) arg(v any) { w.args = append(w.args, v) }
 
 func (w *writer) where(id string, check *int64) {
+	w.locks = w.b.row(w.t, id)
 	w.text(" where ", w.b.q("id"), " = ?")
 	w.arg(id)
 	if check != nil {
@@ -182,13 +187,13 @@ func (w *writer) reference(c schema.Column, id string) {
 	w.arg(id)
 	w.before = append(w.before, sqldb.Stmt{
 		SQL:  w.b.Dialect.Rebind("select 1" + from + w.b.Dialect.LockShare()),
-		Args: []any{id},
+		Args: []any{id}, Locks: w.b.row(target, id),
 		Row:  func(sqldb.Scan) error { return nil },
 		Done: sqldb.One(&fault.NotFound{Kind: target.Name(), ID: id}),
 	})
 }
 
 func (w *writer) statements(done func(int64) error) []sqldb.Stmt {
-	main := sqldb.Stmt{SQL: w.b.Dialect.Rebind(w.sql.String()), Args: w.args, Done: done}
+	main := sqldb.Stmt{SQL: w.b.Dialect.Rebind(w.sql.String()), Args: w.args, Done: done, Locks: w.locks}
 	return append(w.before, main)
 }

@@ -3,8 +3,8 @@ package unit
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/perdure/perdure/fault"
@@ -25,8 +25,8 @@ const (
 	// maxEvictions is the maximum number of failing units that are removed from a group.
 	// After the next failure, the units run one by one.
 	maxEvictions = 3
-	// maxAlone is the maximum number of attempts of a unit that runs alone and fails with
-	// a transient error, such as a deadlock or a lost connection.
+	// maxAlone is the maximum number of attempts of a unit that runs alone, or of a group,
+	// that fails with a transient error, such as a deadlock or a lost connection.
 	maxAlone = 5
 )
 
@@ -38,10 +38,15 @@ const (
 // is rolled back and run again without it, and the failing unit runs alone to get its own
 // error. There are no savepoints: rolling back to a savepoint would also roll back a
 // reservation made after it.
+//
+// A unit never waits for a row that another unit needs. A group waits only briefly for a
+// locked row. Then the unit that needs the row leaves the group, and its caller commits it
+// in a transaction of its own; see apart.
 type Committer struct {
 	// Writer applies the units.
 	Writer
-	// Timeout bounds one transaction.
+	// Timeout bounds one transaction of a group. A unit is bounded by the context of its
+	// caller.
 	Timeout time.Duration
 
 	mu     sync.Mutex
@@ -50,18 +55,34 @@ type Committer struct {
 	closed bool
 	lanes  sync.WaitGroup
 
+	jams     jams
+	slots    chan struct{} // permissions to wait for a locked row in a transaction
+	starting atomic.Int32  // lanes that wait for the start of a transaction
+	holder   atomic.Pointer[string]
+
 	stats counters
 }
 
+// The states of a job. A job is sealed while COMMIT may be sent. Until then its caller may
+// leave.
+const (
+	running int32 = iota
+	sealed
+	left
+)
+
 // job is a unit that is queued or being committed.
 type job struct {
-	unit *Unit
-	done chan error
+	unit  *Unit
+	ctx   context.Context
+	done  chan error
+	state atomic.Int32
 }
 
 // Start starts the lanes that serve Commit, as many as the database can use.
 func (c *Committer) Start() {
 	c.ready = sync.NewCond(&c.mu)
+	c.slots = make(chan struct{}, apartSlots)
 	lanes := max(c.Store.DB().Dialect().Lanes, 1)
 	if c.Outbox {
 		lanes = min(lanes, outboxLanes)
@@ -82,18 +103,37 @@ func (c *Committer) Close() {
 }
 
 // Commit commits the unit and returns when its outcome is known. If the context is
-// cancelled, a queued unit is removed from the queue. If the unit is already being
-// committed, Commit waits for its outcome, because the caller needs to know it.
+// cancelled before COMMIT is sent, nothing is written and Commit returns immediately. If
+// a lock of another transaction is the reason, the error is a *fault.Locked.
 func (c *Committer) Commit(ctx context.Context, u *Unit) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	if c.emits(u) {
 		if err := u.prepare(); err != nil {
 			return err
 		}
 	}
-	j := &job{unit: u, done: make(chan error, 1)}
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		row, blocked := c.jams.blocking(u)
+		if !blocked {
+			err := c.together(ctx, u)
+			var locked *blockedError
+			if !errors.As(err, &locked) {
+				return err
+			}
+			row = locked.row
+		}
+		if err := c.apart(ctx, u, row); !errors.Is(err, errAgain) {
+			return err
+		}
+	}
+}
+
+// together commits the unit in a group. It returns a *blockedError if another transaction
+// has locked a row of the unit.
+func (c *Committer) together(ctx context.Context, u *Unit) error {
+	j := &job{unit: u, ctx: ctx, done: make(chan error, 1)}
 	if err := c.enqueue(j); err != nil {
 		return err
 	}
@@ -101,12 +141,16 @@ func (c *Committer) Commit(ctx context.Context, u *Unit) error {
 	case err := <-j.done:
 		return err
 	case <-ctx.Done():
-		if c.withdraw(j) {
-			return ctx.Err()
+		if c.withdraw(j) || j.leave() {
+			return c.explain(ctx)
 		}
 		return <-j.done
 	}
 }
+
+// leave reports whether the caller may leave, because COMMIT cannot have been sent. Then the
+// job is not committed.
+func (j *job) leave() bool { return j.state.CompareAndSwap(running, left) }
 
 func (c *Committer) enqueue(j *job) error {
 	c.mu.Lock()
@@ -167,46 +211,75 @@ func (c *Committer) take() []*job {
 // commit commits the units of a group and reports the outcome of each.
 func (c *Committer) commit(group []*job) {
 	var evicted []*job
-	for len(group) > 1 {
-		err := c.try(group)
+	wait := groupWait
+	for attempt := 1; len(group) > 1; {
+		err := c.try(group, wait)
 		if settled(group, err) {
 			group = nil
 			break
 		}
-		culprit := culprit(err)
-		if culprit < 0 || len(evicted) == maxEvictions {
-			break
+		if group = present(group); errors.Is(err, errLeft) {
+			continue
 		}
-		evicted = append(evicted, group[culprit])
-		group = append(append([]*job(nil), group[:culprit]...), group[culprit+1:]...)
+		var culprit *CulpritError
+		switch {
+		case sqldb.IsLocked(err) && errors.As(err, &culprit):
+			group, wait = c.unblock(group, culprit), groupRetry
+		case sqldb.IsTransient(err) && !errors.As(err, &culprit) && attempt < maxAlone:
+			attempt++ // it belongs to no unit: the counter is locked, or the connection was lost
+			Pause(context.Background(), attempt)
+		case sqldb.IsLocked(err): // the counter
+			deliver(append(group, evicted...), err)
+			return
+		case sqldb.IsTransient(err) || culprit == nil || len(evicted) == maxEvictions:
+			c.each(append(group, evicted...))
+			return
+		default:
+			evicted = append(evicted, culprit.job)
+			group = without(group, culprit.job)
+		}
 	}
-	for _, j := range append(group, evicted...) {
+	c.each(append(group, evicted...))
+}
+
+// each commits units one by one.
+func (c *Committer) each(group []*job) {
+	for _, j := range group {
 		c.alone(j)
 	}
 }
 
 // alone commits one unit in its own transaction, retrying transient errors.
 func (c *Committer) alone(j *job) {
-	for attempt := 1; ; attempt++ {
-		err := c.try([]*job{j})
-		if settled([]*job{j}, err) {
+	for attempt := 1; j.state.Load() != left; attempt++ {
+		err := c.try([]*job{j}, groupWait)
+		if errors.Is(err, errLeft) || settled([]*job{j}, err) {
 			return
 		}
-		if !sqldb.IsTransient(err) || attempt == maxAlone {
+		var culprit *CulpritError
+		switch {
+		case sqldb.IsLocked(err) && errors.As(err, &culprit):
+			c.unblock([]*job{j}, culprit)
+			return
+		case !sqldb.IsTransient(err) || attempt >= maxAlone:
 			j.done <- bare(err)
 			return
 		}
-		Pause(context.Background(), attempt)
+		Pause(j.ctx, attempt)
 	}
 }
 
-// try runs the group in one transaction.
-func (c *Committer) try(group []*job) (err error) {
+// errLeft is the error of a group in which callers have left before COMMIT was sent.
+var errLeft = errors.New("a caller has left")
+
+// try runs the group in one transaction. It waits at most wait for each locked row.
+func (c *Committer) try(group []*job, wait time.Duration) (err error) {
 	begun := clock.System.Now()
 	defer func() { c.stats.count(len(group), clock.System.Now().Sub(begun), err) }()
 	ctx, cancel := context.WithTimeout(context.Background(), c.Timeout)
 	defer cancel()
-	tx, err := c.Store.DB().Begin(ctx, sqldb.Write)
+	defer c.Watch()()
+	tx, err := c.begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -215,11 +288,26 @@ func (c *Committer) try(group []*job) (err error) {
 	for i, j := range group {
 		units[i] = j.unit
 	}
-	last, err := c.Apply(ctx, tx, units, true)
+	last, err := c.Apply(ctx, tx, units, How{Arrays: true, Rows: wait, Counter: patience(group)})
 	if err != nil {
-		return err
+		return c.judge(err, group)
 	}
-	return tx.Commit(ctx, last...)
+	if !c.seal(group) {
+		return errLeft
+	}
+	err = tx.Commit(ctx, last...)
+	if err == nil {
+		c.holder.Store(nil)
+	} else if !sqldb.IsUncertain(err) {
+		c.unseal(group)
+	}
+	return c.judge(err, group)
+}
+
+func (c *Committer) begin(ctx context.Context) (sqldb.Tx, error) {
+	c.starting.Add(1)
+	defer c.starting.Add(-1)
+	return c.Store.DB().Begin(ctx, sqldb.Group)
 }
 
 // settled sends the outcome to all units of a group if they have the same outcome:
@@ -239,16 +327,6 @@ func settled(group []*job, err error) bool {
 	return true
 }
 
-// culprit returns the index of the unit that made the group fail, or -1 if the error does
-// not belong to a single unit.
-func culprit(err error) int {
-	var e *CulpritError
-	if sqldb.IsTransient(err) || !errors.As(err, &e) {
-		return -1
-	}
-	return e.Unit
-}
-
 // bare removes the wrapping error that only the committer needs.
 func bare(err error) error {
 	var e *CulpritError
@@ -256,18 +334,4 @@ func bare(err error) error {
 		return e.Err
 	}
 	return err
-}
-
-// Pause waits before the next attempt of a transaction. The wait is random (full jitter),
-// so that competing transactions do not collide again. Its upper bound is 4 ms after the
-// first attempt and doubles with each attempt, up to 200 ms. Pause waits in real time,
-// regardless of the engine's clock, because the database needs the time.
-func Pause(ctx context.Context, attempt int) {
-	ceiling := min(2*time.Millisecond<<min(attempt, 10), 200*time.Millisecond)
-	timer := clock.System.NewTimer(rand.N(ceiling) + time.Microsecond)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-	case <-ctx.Done():
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure/internal/audit"
@@ -61,9 +62,8 @@ type Writer struct {
 // reservation of their numbers is the last lock that the transaction takes. It is in the
 // returned statements if the database supports that, otherwise at the end of Apply.
 //
-// An error that belongs to one unit is a *CulpritError. arrays is true if the transaction
-// accepts array values.
-func (w Writer) Apply(ctx context.Context, run sqldb.Runner, units []*Unit, arrays bool) ([]sqldb.Stmt, error) {
+// An error that belongs to one unit is a *CulpritError.
+func (w Writer) Apply(ctx context.Context, run sqldb.Runner, units []*Unit, how How) ([]sqldb.Stmt, error) {
 	emitting := w.emitting(units)
 	for _, place := range emitting {
 		if err := units[place].prepare(); err != nil {
@@ -71,19 +71,21 @@ func (w Writer) Apply(ctx context.Context, run sqldb.Runner, units []*Unit, arra
 		}
 	}
 	stmts, owner := gather(units)
+	first := limit(how.Rows)
 	reserve := len(emitting) > 0
-	later := arrays && w.Store.CanAppend()
+	later := how.Arrays && w.Store.CanAppend()
 	var clock store.Clock
-	if reserve && !later {
-		stmts = append(stmts, w.Store.Reserve(len(emitting), &clock)...)
-	}
 	acts := w.acts(units)
 	var head audit.Head
-	if len(acts) > 0 {
-		stmts = append(stmts, w.Store.ClaimAuditChain(func(h audit.Head) { head = h }))
+	var rest []sqldb.Stmt
+	if reserve && !later {
+		rest = append(limit(how.Counter), w.Store.Reserve(len(emitting), &clock)...)
 	}
-	if err := run.Run(ctx, stmts...); err != nil {
-		return nil, blame(err, owner)
+	if len(acts) > 0 {
+		rest = append(rest, w.Store.ClaimAuditChain(func(h audit.Head) { head = h }))
+	}
+	if err := run.Run(ctx, slices.Concat(first, stmts, rest)...); err != nil {
+		return nil, blame(err, len(first), stmts, owner)
 	}
 	last, err := w.recording(ctx, run, acts, head)
 	if err != nil || !reserve {
@@ -92,10 +94,27 @@ func (w Writer) Apply(ctx context.Context, run sqldb.Runner, units []*Unit, arra
 	var entries []sqldb.Stmt
 	if later {
 		entries, err = w.appending(units, emitting)
+		entries = append(limit(how.Counter), entries...)
 	} else {
 		entries, err = w.inserting(units, emitting, clock)
 	}
 	return append(last, entries...), err
+}
+
+// How describes the transaction of Apply.
+type How struct {
+	// Arrays is true if the transaction accepts array values.
+	Arrays bool
+	// Rows bounds each wait for a row of a unit, Counter the wait for the outbox counter. 0
+	// means no limit.
+	Rows, Counter time.Duration
+}
+
+func limit(wait time.Duration) []sqldb.Stmt {
+	if wait <= 0 {
+		return nil
+	}
+	return []sqldb.Stmt{sqldb.LimitLocks(wait)}
 }
 
 // gather joins the statements of the units. owner has the index of the unit of each
@@ -174,7 +193,11 @@ func (u *Unit) refs() (*string, error) {
 type CulpritError struct {
 	// Unit is the unit's index in the group.
 	Unit int
-	Err  error
+	// Row names the row for which the failed statement may have waited. Empty: not known.
+	Row string
+	Err error
+
+	job *job // the unit in the committer
 }
 
 func (e *CulpritError) Error() string { return e.Err.Error() }
@@ -183,11 +206,25 @@ func (e *CulpritError) Error() string { return e.Err.Error() }
 func (e *CulpritError) Unwrap() error { return e.Err }
 
 // blame returns a *CulpritError for the unit whose statement failed. An error of a
-// reservation does not belong to a unit.
-func blame(err error, owner []int) error {
+// reservation does not belong to a unit. lead is the number of statements before those of
+// the units.
+func blame(err error, lead int, stmts []sqldb.Stmt, owner []int) error {
 	var failed *sqldb.StmtError
-	if !errors.As(err, &failed) || failed.Index >= len(owner) {
+	if !errors.As(err, &failed) || failed.Index < lead || failed.Index-lead >= len(owner) {
 		return err
 	}
-	return &CulpritError{Unit: owner[failed.Index], Err: failed.Err}
+	i := failed.Index - lead
+	return &CulpritError{Unit: owner[i], Row: rowOf(stmts[i]), Err: failed.Err}
+}
+
+// rowOf names the row for which a statement may wait. Most statements of Perdure's own
+// tables have the id of the row as their first value.
+func rowOf(s sqldb.Stmt) string {
+	if s.Locks != "" || len(s.Args) == 0 {
+		return s.Locks
+	}
+	if id, ok := s.Args[0].(string); ok {
+		return s.SQL + " " + id
+	}
+	return ""
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
 )
 
 // Outcomes are committed in groups. A transaction of the application can lock a row that a
@@ -22,6 +24,14 @@ const (
 
 // errLocked is the error of outcomes whose rows are locked by another transaction.
 var errLocked = errors.New("commit outcome: the row is locked by another transaction")
+
+// limitLocks returns the statements that bound the waits for locked rows; 0 means no limit.
+func limitLocks(wait time.Duration) []sqldb.Stmt {
+	if wait <= 0 {
+		return nil
+	}
+	return []sqldb.Stmt{sqldb.LimitLocks(wait)}
+}
 
 // setAside commits outcomes later. It does not wait. It retries until no row is locked or the
 // runner is closed. Heartbeats continue, so no step runs again because of this.

@@ -11,7 +11,6 @@ import (
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/sqldb"
-	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/unit"
 )
 
@@ -215,7 +214,7 @@ func (c *committer) commit(group []*Decided, wait time.Duration) (tell func(), l
 	}
 	var uncertain *sqldb.Uncertain
 	switch {
-	case store.IsLocked(err):
+	case sqldb.IsLocked(err):
 		return func() {}, true
 	case errors.As(err, &uncertain), sqldb.IsUnavailable(err), sqldb.IsTransient(err), errors.Is(err, context.DeadlineExceeded):
 		c.Resolve(group, fmt.Errorf("commit outcome: %w", err))
@@ -277,7 +276,7 @@ func (c *committer) try(group []*Decided, news *News, wait time.Duration) error 
 	until := clock.System.Now().Add(c.runner.options.Lease)
 	for attempt := 1; ; attempt++ {
 		err := c.CommitGroup(group, news, wait)
-		if err == nil || !repeatable(err) || store.IsLocked(err) || clock.System.Now().After(until) {
+		if err == nil || !repeatable(err) || sqldb.IsLocked(err) || clock.System.Now().After(until) {
 			return err
 		}
 		unit.Pause(context.Background(), attempt)

@@ -124,7 +124,7 @@ func (c *committer) verify(run func(...sqldb.Stmt) error, group []*Decided, wait
 			tokens = append(tokens, d.Token)
 		}
 	}
-	stmts := st.LimitLocks(wait)
+	stmts := limitLocks(wait)
 	share := st.ShareLeases(tokens, func(token string) { alive[token] = true })
 	switch locks := kind.Lock; {
 	case locks != nil && apart:

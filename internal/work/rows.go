@@ -132,7 +132,7 @@ func (q *Queue) extendRows(ctx context.Context, claims []*core.Claim, lease time
 // holdRows is verify for a kind with rows.
 func (c *committer) holdRows(run func(...sqldb.Stmt) error, group []*Decided, wait time.Duration) error {
 	found := map[string]bool{}
-	stmts := append(c.runner.Runtime.Store.LimitLocks(wait), c.runner.kind.Rows.Hold(group, func(id string) { found[id] = true })...)
+	stmts := append(limitLocks(wait), c.runner.kind.Rows.Hold(group, func(id string) { found[id] = true })...)
 	if err := run(stmts...); err != nil {
 		return err
 	}

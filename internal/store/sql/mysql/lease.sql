@@ -64,7 +64,3 @@ limit 1
 insert into perdure.interrupts (id, token)
 values (?1, ?2)
 on duplicate key update id = perdure.interrupts.id
-
--- name: LockTimeout
--- The longest wait for a lock, in seconds. The driver resets it when the transaction ends.
-set innodb_lock_wait_timeout = ?1
