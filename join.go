@@ -28,8 +28,10 @@ type SQLConn interface {
 //
 // When JoinSQL returns nil, everything that fn recorded has been applied and its outbox
 // entry is written. The entry's place in the order is then locked: the caller must commit
-// soon, and must take no other locks before it commits. After an error the caller must
-// roll back. Conflicts are not retried: only the caller can restart its transaction.
+// soon, and must take no other locks before it commits. All writers of the outbox wait for
+// it: if the caller sends nothing for 4 s, PostgreSQL ends its session. On MySQL and
+// MariaDB, a waiting writer kills the session, if its user has the PROCESS privilege. After
+// an error the caller must roll back. Conflicts are not retried: only the caller can restart its transaction.
 //
 // After the commit, dispatchers in all processes start the work within 100 ms. The engine
 // asks the database for the end of the transaction. The readers of the outbox in this

@@ -213,7 +213,7 @@ func (tx *Tx) finish() ([]sqldb.Stmt, error) {
 	rest := tx.unit
 	rest.Stmts = tx.unit.Stmts[tx.flushed:]
 	tx.flushed = len(tx.unit.Stmts)
-	how := unit.How{Arrays: tx.arrays}
+	how := unit.How{Arrays: tx.arrays, Joined: tx.own == nil}
 	if tx.own != nil {
 		how.Counter = unit.CounterWait(tx.ctx)
 	}

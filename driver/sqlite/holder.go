@@ -13,6 +13,9 @@ import (
 // locks.
 const writeLock = "120"
 
+// ownHolder is the holder of a lock that this process has.
+const ownHolder = "another transaction of this process"
+
 // CounterHolder implements sqldb.Watched. It describes the process that holds the write
 // lock. SQLite cannot end the transaction of a process that has stopped.
 func (db *DB) CounterHolder(context.Context) (string, error) { return db.writer.holder(), nil }
@@ -50,7 +53,7 @@ func writerIn(line, inode string) string {
 // describe returns the id, the name and the state of a process.
 func describe(pid string) string {
 	if pid == fmt.Sprint(os.Getpid()) {
-		return "another transaction of this process"
+		return ownHolder
 	}
 	stat, err := os.ReadFile("/proc/" + pid + "/stat") // "4711 (name) T 1 ..."
 	if err != nil {

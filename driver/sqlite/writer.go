@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -39,7 +40,7 @@ func (w *writer) begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, erro
 	case <-w.closed:
 		return nil, errClosed
 	case <-ctx.Done():
-		return nil, &fault.Locked{Lock: "database", Holder: "another transaction of this process", Err: ctx.Err()}
+		return nil, &fault.Locked{Lock: "database", Holder: cmp.Or(w.holder(), ownHolder), Err: ctx.Err()}
 	}
 	tx := &writeTx{StdRunner: sqldb.StdRunner{Conn: w, Dialect: dialect, Ran: w.ran}, w: w}
 	err := w.sync(ctx, access != sqldb.Claim)

@@ -38,6 +38,16 @@ func (s *Store) Reserve(n int, clock *Clock) []sqldb.Stmt {
 	return []sqldb.Stmt{advance, s.ReadClock(clock)}
 }
 
+// GuardCounter returns the statement that makes the server end a transaction of a caller that
+// holds the counter, if its process has stopped before COMMIT. There is none if the database has
+// no such limit for one transaction.
+func (s *Store) GuardCounter() []sqldb.Stmt {
+	if s.text("CounterGuard") == "" {
+		return nil
+	}
+	return []sqldb.Stmt{s.call(s.stmt("CounterGuard"))}
+}
+
 // ReadClock returns the statement that reads the clock.
 func (s *Store) ReadClock(clock *Clock) sqldb.Stmt {
 	read := twoColumns(s.stmt("ClockRead"), func(incarnation, counter int64) {

@@ -155,6 +155,7 @@ var special = map[string][]string{
 	"ActorStepHeld":   {sqldb.Postgres},
 	"TimerDeleteHeld": {sqldb.Postgres},
 	"TimerClaim":      {sqldb.SQLite, sqldb.MySQL},
+	"CounterGuard":    {sqldb.Postgres},
 }
 
 func TestEveryDialectHasEveryStatement(t *testing.T) {

@@ -80,6 +80,9 @@ func (w Writer) Apply(ctx context.Context, run sqldb.Runner, units []*Unit, how 
 	var rest []sqldb.Stmt
 	if reserve && !later {
 		rest = append(limit(how.Counter), w.Store.Reserve(len(emitting), &clock)...)
+		if how.Joined {
+			rest = append(w.Store.GuardCounter(), rest...)
+		}
 	}
 	if len(acts) > 0 {
 		rest = append(rest, w.Store.ClaimAuditChain(func(h audit.Head) { head = h }))
@@ -105,6 +108,8 @@ func (w Writer) Apply(ctx context.Context, run sqldb.Runner, units []*Unit, how 
 type How struct {
 	// Arrays is true if the transaction accepts array values.
 	Arrays bool
+	// Joined is true if the transaction belongs to a caller, who commits it later.
+	Joined bool
 	// Rows bounds each wait for a row of a unit, Counter the wait for the outbox counter. 0
 	// means no limit.
 	Rows, Counter time.Duration

@@ -11,7 +11,7 @@ import (
 
 const (
 	// watchEvery is the interval at which a transaction that takes long is examined.
-	watchEvery = time.Second
+	watchEvery = 250 * time.Millisecond
 	// watchTimeout bounds one examination.
 	watchTimeout = 2 * time.Second
 )

@@ -13,6 +13,13 @@ import (
 
 // child is what the test binary does as another process.
 func child(role string) int {
+	if act := frozen[role]; act != nil {
+		if err := act(enginetest.Database{Name: os.Getenv("PERDURE_TEST_DATABASE"), DSN: os.Getenv("PERDURE_TEST_DSN")}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
+	}
 	if role != "open" {
 		fmt.Println("unknown role", role)
 		return 2

@@ -22,6 +22,9 @@ func (db Database) SQL(t testing.TB) *sql.DB {
 	return raw
 }
 
+// Raw is SQL for a process without a test.
+func (db Database) Raw() (*sql.DB, error) { return db.open() }
+
 func (db Database) open() (*sql.DB, error) {
 	if db.Name != SQLite {
 		return testdb.Open(db.DSN)

@@ -17,3 +17,13 @@ select
   ?
 from unnest(?::text[], ?::text[], ?::text[], ?::text[]) with ordinality as entry (unit_id, payload, nonce, ref_map, place)
 left join clock on true
+
+-- name: CounterGuard
+-- Ends the session if its client is silent for 4 s before it commits. A shorter limit of the
+-- client stays.
+select set_config('idle_in_transaction_session_timeout',
+  case
+    when current_setting('idle_in_transaction_session_timeout')::interval between interval '1 millisecond' and interval '4 seconds'
+      then current_setting('idle_in_transaction_session_timeout')
+    else '4s'
+  end, true)
