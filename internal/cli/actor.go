@@ -18,7 +18,7 @@ import (
 )
 
 func (a *app) actor() *cobra.Command {
-	return a.group("actor", "Spawn actors, send them events, look at them and at their timers",
+	return a.group("actor", "Spawn, list, show and change actors and their timers",
 		a.actorSpawn(), a.actorSend(), a.actorShow(), a.actorList(), a.actorTimers(), a.actorLog(), a.actorStop(), a.actorReset(), a.actorTypes(), a.actorRegister())
 }
 
@@ -29,8 +29,8 @@ type machineFlags struct {
 }
 
 func (m *machineFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&m.file, "machine", "", "file of the machine, if a program serves the type rather than the database")
-	cmd.Flags().Int64Var(&m.version, "machine-version", 1, "version of the machine in the file")
+	cmd.Flags().StringVar(&m.file, "machine", "", "file with the statechart of the type, if it is not stored in the database")
+	cmd.Flags().Int64Var(&m.version, "machine-version", 1, "version of the statechart in the file")
 }
 
 // onActors runs fn on the API. The API on the database has the stored statecharts and the
@@ -38,7 +38,7 @@ func (m *machineFlags) add(cmd *cobra.Command) {
 // actors, never here.
 func (a *app) onActors(cmd *cobra.Command, typ string, m machineFlags, fn func(*client) error) error {
 	if m.file != "" && a.asksServer() {
-		return usagef("--machine is for the database: a server has the machines of its program; leave --machine or --server out")
+		return usagef("--machine and --server are mutually exclusive: a server uses the statecharts of its own program")
 	}
 	return a.operateWith(cmd.Context(), func(eng *perdure.Engine) (*actor.Actors, error) { return openActors(cmd, eng, typ, m) }, fn)
 }
@@ -100,7 +100,7 @@ func stubsOf(ctx context.Context, eng *perdure.Engine) (*actor.Options, error) {
 }
 
 // errElsewhere is the error of a handler that is never called.
-var errElsewhere = errors.New("is handled by the program that serves the actor")
+var errElsewhere = errors.New("must be handled by the program that serves the actor")
 
 // stubsFor returns stub handlers for the effects and invocations that a statechart names.
 func stubsFor(document []byte) (map[string]actor.Effect, map[string]actor.Invocation, error) {
@@ -122,7 +122,7 @@ func stubsFor(document []byte) (map[string]actor.Effect, map[string]actor.Invoca
 func parseRef(text string) (actor.Ref, error) {
 	var f actorFlag
 	if err := f.Set(text); err != nil || f.none {
-		return actor.Ref{}, usagef("%q is not a type and an id with a slash between them: order/42", text)
+		return actor.Ref{}, usagef("actor must be <type>/<id> (example: order/42), got %q", text)
 	}
 	return actor.Ref{Type: f.kind, ID: f.id}, nil
 }
@@ -134,7 +134,7 @@ type callerFlag struct{ actor.Caller }
 func (f *callerFlag) Set(text string) error {
 	kind, id, ok := strings.Cut(text, "/")
 	if k := actor.CallerKind(kind); !ok || id == "" || k != actor.Client && k != actor.Service {
-		return fmt.Errorf("%q is not client/… or service/…", text)
+		return fmt.Errorf("must be client/<id> or service/<id>, got %q", text)
 	}
 	f.Caller = actor.Caller{Kind: actor.CallerKind(kind), ID: id}
 	return nil
@@ -149,7 +149,7 @@ func (f *callerFlag) Type() string { return "kind/id" }
 // addCaller adds the flag that names the caller.
 func addCaller(cmd *cobra.Command) *callerFlag {
 	f := &callerFlag{actor.Caller{Kind: actor.Service, ID: "perdure"}}
-	cmd.Flags().Var(f, "as", "who acts: client/<id> or service/<id>")
+	cmd.Flags().Var(f, "as", "caller on whose behalf the command acts: client/<id> or service/<id>")
 	return f
 }
 
@@ -160,7 +160,7 @@ func (a *app) actorSpawn() *cobra.Command {
 	var machine machineFlags
 	var body api.Spawn
 	var input string
-	cmd := &cobra.Command{Use: "spawn <type>[/<id>]", Short: "Create an actor and start its machine", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "spawn <type>[/<id>]", Short: "Create an actor and start its statechart", Args: cobra.ExactArgs(1)}
 	as := addCaller(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ref := actor.Ref{Type: args[0]}
@@ -187,8 +187,8 @@ func (a *app) actorSpawn() *cobra.Command {
 		})
 	}
 	machine.add(cmd)
-	cmd.Flags().StringVar(&input, "input", "null", "the input of the machine, in JSON")
-	cmd.Flags().BoolVar(&body.IfAbsent, "if-absent", false, "be content with the actor that has the name already")
+	cmd.Flags().StringVar(&input, "input", "null", "input of the statechart, as JSON")
+	cmd.Flags().BoolVar(&body.IfAbsent, "if-absent", false, "return the existing actor if the name is already in use")
 	return cmd
 }
 
@@ -209,7 +209,7 @@ func (a *app) actorSend() *cobra.Command {
 		}
 		event := map[string]json.RawMessage{}
 		if err := json.Unmarshal([]byte(data), &event); err != nil || event == nil {
-			return usagef("--data is not an object: %s", data)
+			return usagef("--data must be a JSON object, got %s", data)
 		}
 		if event["type"], err = json.Marshal(args[1]); err != nil {
 			return err
@@ -231,17 +231,17 @@ func (a *app) actorSend() *cobra.Command {
 		})
 	}
 	machine.add(cmd)
-	cmd.Flags().StringVar(&data, "data", "{}", "the other keys of the event, as a JSON object")
-	cmd.Flags().StringVar(&key, "key", "", "a key that makes the event idempotent")
+	cmd.Flags().StringVar(&data, "data", "{}", "other keys of the event, as a JSON object")
+	cmd.Flags().StringVar(&key, "key", "", "idempotency key of the event")
 	return cmd
 }
 
 // describeReceipt prints the result of a spawn or an event.
 func describeReceipt(w io.Writer, r api.Receipt) {
 	if r.Duplicate {
-		fmt.Fprintln(w, "handled before: an event with this key was sent already")
+		fmt.Fprintln(w, "duplicate: an event with this key was already sent")
 	}
-	fmt.Fprintf(w, "%s is %s at version %d, in %s\n", plain(r.Type+"/"+r.ID), r.Snapshot.Status, r.Snapshot.Version, stateText(r.Snapshot.Value))
+	fmt.Fprintf(w, "%s is %s at version %d, in state %s\n", plain(r.Type+"/"+r.ID), r.Snapshot.Status, r.Snapshot.Version, stateText(r.Snapshot.Value))
 	var said struct {
 		Emitted []struct{ Event json.RawMessage }
 		Logs    []struct{ Value json.RawMessage }

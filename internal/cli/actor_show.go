@@ -36,9 +36,9 @@ func (a *app) actorList() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&typ, "type", "", "only actors of this type")
-	flags.StringVar(&state, "state", "", "only actors in this state: paid or open.waiting")
-	flags.StringSliceVar(&statuses, "status", nil, "only actors with one of these statuses: "+joined(actor.Statuses))
+	flags.StringVar(&typ, "type", "", "filter by type")
+	flags.StringVar(&state, "state", "", "filter by state, for example paid or open.waiting")
+	flags.StringSliceVar(&statuses, "status", nil, "filter by status: one of "+joined(actor.Statuses))
 	p.add(cmd, "actors", actor.DefaultLimit, actor.MaxLimit)
 	return cmd
 }
@@ -46,8 +46,8 @@ func (a *app) actorList() *cobra.Command {
 func (a *app) actorShow() *cobra.Command {
 	var machine machineFlags
 	cmd := &cobra.Command{
-		Use: "show <type>/<id>", Short: "Show an actor with its state, its context, its timers and its tasks", Args: cobra.ExactArgs(1),
-		Long: "Show an actor with its state, its context, its timers and its tasks.\n\nWith --as only what that caller may see of it.",
+		Use: "show <type>/<id>", Short: "Show an actor with its state, context and timers", Args: cobra.ExactArgs(1),
+		Long: "Shows an actor with its state, context, timers and running invocations. With --as it shows\nonly what that caller may see.",
 	}
 	as := addCaller(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -89,7 +89,7 @@ func (a *app) describeActor(w io.Writer, s api.Actor) {
 		{"actor", plain(s.Type + "/" + s.ID)},
 		{"status", a.color(actorColors[s.Status], string(s.Status))},
 		{"state", stateText(s.Value)},
-		{"version", fmt.Sprintf("%d (machine version %d)", s.Version, s.Statechart.Version)},
+		{"version", fmt.Sprintf("%d (statechart version %d)", s.Version, s.Statechart.Version)},
 		{"created", moment(s.CreatedAt)},
 		{"updated", moment(s.UpdatedAt)},
 	}
@@ -115,11 +115,11 @@ func (a *app) describeActor(w io.Writer, s api.Actor) {
 		table(w, rows)
 	}
 	for _, task := range s.Invocations {
-		fmt.Fprintf(w, "\ntask %s runs at %s%s\n", plain(task.Src), plain(task.Path), params(task.Input))
+		fmt.Fprintf(w, "\ninvocation %s runs at %s%s\n", plain(task.Src), plain(task.Path), params(task.Input))
 	}
 }
 
-var timerHeading = []string{"TIMER", "DUE", "EVENT", "OF STATE", "LEADS TO"}
+var timerHeading = []string{"TIMER", "DUE", "EVENT", "STATE", "TARGET"}
 
 // timerRow returns the table row of a timer: when it fires, and why.
 func timerRow(t api.Timer) []string {
@@ -134,7 +134,7 @@ func (a *app) actorLog() *cobra.Command {
 	var after int64
 	var p paging
 	cmd := &cobra.Command{
-		Use: "log <type>/<id>", Short: "Show what has happened to an actor, oldest first", Args: cobra.ExactArgs(1),
+		Use: "log <type>/<id>", Short: "List the transitions of an actor, oldest first", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ref, err := parseRef(args[0])
 			if err == nil {
@@ -146,9 +146,9 @@ func (a *app) actorLog() *cobra.Command {
 			return a.operate(cmd.Context(), func(c *client) error { return a.showLog(cmd, c, ref, after, p.limit) })
 		},
 	}
-	cmd.Flags().Int64Var(&after, "after", 0, "only steps after this one")
+	cmd.Flags().Int64Var(&after, "after", 0, "number of a transition; list only later ones")
 	p.most = actor.MaxLimit
-	cmd.Flags().IntVar(&p.limit, "limit", actor.DefaultLimit, fmt.Sprintf("how many steps, up to %d", actor.MaxLimit))
+	cmd.Flags().IntVar(&p.limit, "limit", actor.DefaultLimit, fmt.Sprintf("maximum number of transitions, at most %d", actor.MaxLimit))
 	return cmd
 }
 
@@ -167,7 +167,7 @@ func (a *app) showLog(cmd *cobra.Command, c *client, ref actor.Ref, after int64,
 		}
 		all.Data, all.Next = append(all.Data, next.Data...), next.Next
 	}
-	rows := [][]string{{"STEP", "AT", "WHAT", "STATE", "EVENT", "BY"}}
+	rows := [][]string{{"NUMBER", "TIME", "KIND", "STATE", "EVENT", "CALLER"}}
 	for _, raw := range all.Data {
 		e, err := decode[api.LogEntry](raw)
 		if err != nil {
@@ -180,14 +180,14 @@ func (a *app) showLog(cmd *cobra.Command, c *client, ref actor.Ref, after int64,
 	return a.show(all, func(w io.Writer) {
 		table(w, rows)
 		if all.Next != nil {
-			fmt.Fprintf(w, "\nmore with --after %d\n", *all.Next)
+			fmt.Fprintf(w, "\nnext page: --after %d\n", *all.Next)
 		}
 	})
 }
 
 func (a *app) actorTypes() *cobra.Command {
 	return &cobra.Command{
-		Use: "types", Short: "List the machines that are registered in the database", Args: cobra.NoArgs,
+		Use: "types", Short: "List the statecharts stored in the database", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return showList(a, cmd, "/v1/statecharts", nil, paging{}, []string{"TYPE", "VERSION"}, func(m api.Statechart) []string {
 				return []string{plain(m.Name), fmt.Sprint(m.Version)}
@@ -199,15 +199,15 @@ func (a *app) actorTypes() *cobra.Command {
 func (a *app) actorRegister() *cobra.Command {
 	var o api.StatechartOptions
 	cmd := &cobra.Command{
-		Use: "register <type> <file>", Short: "Register a machine in the database, so that every process knows it", Args: cobra.ExactArgs(2),
-		Long: "Register a machine in the database, so that every process knows it.\n\nA machine that differs from the last one of its type is its next version; actors\nkeep the version that they were spawned with. The file - is standard input.",
+		Use: "register <type> <file>", Short: "Store a statechart in the database for every process", Args: cobra.ExactArgs(2),
+		Long: "Stores a statechart in the database. Every process can then run actors of the type.\n\nA statechart that differs from the last version of its type becomes the next version.\nActors keep the version with which they were spawned. The file - is standard input.\nExits with 1 if the statechart is invalid.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			document, err := readDocument(cmd, args[1])
 			if err != nil {
 				return err
 			}
 			if !json.Valid(document) {
-				return a.showProblems(nil, []*fault.Invalid{{Field: "machine", Reason: "is not JSON"}})
+				return a.showProblems(nil, []*fault.Invalid{{Field: "machine", Reason: "must be JSON"}})
 			}
 			body := api.StatechartInput{Definition: document, Options: &o}
 			return a.onActors(cmd, "", machineFlags{}, func(c *client) error {
@@ -220,12 +220,12 @@ func (a *app) actorRegister() *cobra.Command {
 					return err
 				}
 				return showAnswer(a, raw, func(w io.Writer, m api.Statechart) {
-					fmt.Fprintf(w, "%s is registered as version %d\n", plain(m.Name), m.Version)
+					fmt.Fprintf(w, "%s is stored as version %d\n", plain(m.Name), m.Version)
 				})
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&o.SystemEvents, "system-events", false, "send the actors INITIALIZE, RESUME and MIGRATE")
+	cmd.Flags().BoolVar(&o.SystemEvents, "system-events", false, "send the events INITIALIZE, RESUME and MIGRATE to the actors")
 	return cmd
 }
 

@@ -48,7 +48,7 @@ func TestActors(t *testing.T) {
 func checkActors(t *testing.T, in func(...string) outcome) {
 	t.Helper()
 	file := chartFile(t, trialChart)
-	in("spawn", "subscription/1", "--machine", file, "--as", "client/ann").want(t, 0, "subscription/1 is active at version", "in trial")
+	in("spawn", "subscription/1", "--machine", file, "--as", "client/ann").want(t, 0, "subscription/1 is active at version", "in state trial")
 	in("spawn", "subscription/1", "--machine", file).wantError(t, exitConflict)
 	in("spawn", "subscription/1", "--machine", file, "--if-absent").want(t, 0, "subscription/1")
 	in("show", "subscription/1", "--machine", file).want(t, 0, "client/ann", `"plan":"free"`, "xstate.after.1209600000.subscription.trial", "subscription.expired")
@@ -58,8 +58,8 @@ func checkActors(t *testing.T, in func(...string) outcome) {
 	if view.want(t, 0); strings.Contains(view.stdout, "1234") {
 		t.Errorf("bob sees what is ann's:\n%s", view.stdout)
 	}
-	in("send", "subscription/1", "PAY", "--key", "k", "--machine", file).want(t, 0, "in active", `emits {"type":"PAID"}`)
-	in("send", "subscription/1", "PAY", "--key", "k", "--machine", file).want(t, 0, "handled before")
+	in("send", "subscription/1", "PAY", "--key", "k", "--machine", file).want(t, 0, "in state active", `emits {"type":"PAID"}`)
+	in("send", "subscription/1", "PAY", "--key", "k", "--machine", file).want(t, 0, "duplicate")
 	in("log", "subscription/1").want(t, 0, "start", "event", "service/perdure", "trial", "active")
 	in("list", "--type", "subscription", "--state", "active").want(t, 0, "subscription/1")
 	if page := in("list", "--state", "expired", "--json").decode(t); len(page["data"].([]any)) != 0 {
@@ -72,8 +72,8 @@ func checkActors(t *testing.T, in func(...string) outcome) {
 func checkTimers(t *testing.T, in func(...string) outcome) {
 	t.Helper()
 	file := chartFile(t, strings.Replace(trialChart, `, "actions": {"type": "receipt", "params": {"to": "ann"}}`, "", 1))
-	in("register", "trial", file).want(t, 0, "trial is registered as version 1")
-	in("register", "trial", file).want(t, 0, "trial is registered as version 1")
+	in("register", "trial", file).want(t, 0, "trial is stored as version 1")
+	in("register", "trial", file).want(t, 0, "trial is stored as version 1")
 	in("types").want(t, 0, "trial")
 	spawned := in("spawn", "trial", "--json").decode(t)
 	id := spawned["id"].(string)
@@ -81,12 +81,12 @@ func checkTimers(t *testing.T, in func(...string) outcome) {
 	page := in("timers", ref, "--json").decode(t)
 	timer := page["data"].([]any)[0].(map[string]any)["key"].(string)
 	in("timers", ref).want(t, 0, timer, "subscription.trial", "subscription.expired")
-	in("timers", "move", ref, timer, "--to", "2199-01-01T00:00:00Z").want(t, 0, "moved", "in trial")
+	in("timers", "move", ref, timer, "--to", "2199-01-01T00:00:00Z").want(t, 0, "moved", "in state trial")
 	in("timers", ref).want(t, 0, "2199-01-01")
-	in("timers", "fire", ref, timer).want(t, 0, "fired", "in expired")
+	in("timers", "fire", ref, timer).want(t, 0, "fired", "in state expired")
 	in("timers", "fire", ref, timer).wantError(t, exitNotFound)
-	in("spawn", "trial/2").want(t, 0, "in trial")
-	in("timers", "skip", "trial/2", timer).want(t, 0, "skipped", "in trial")
+	in("spawn", "trial/2").want(t, 0, "in state trial")
+	in("timers", "skip", "trial/2", timer).want(t, 0, "skipped", "in state trial")
 	in("reset", "trial/2", "--step", "1").want(t, 0, "trial/2 is reset")
 	in("reset", "trial/2", "--step", "99").wantError(t, exitUsage, "step must be at most")
 	in("stop", "trial/2").want(t, 0, "trial/2 is stopped")

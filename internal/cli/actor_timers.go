@@ -14,7 +14,7 @@ import (
 func (a *app) actorTimers() *cobra.Command {
 	var machine machineFlags
 	cmd := &cobra.Command{
-		Use: "timers <type>/<id>", Short: "List what will happen to an actor and why; move, skip or fire it", Args: cobra.ExactArgs(1),
+		Use: "timers <type>/<id>", Short: "List, move, skip and fire the timers of an actor", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ref, err := parseRef(args[0])
 			if err != nil {
@@ -39,20 +39,20 @@ func (a *app) actorTimers() *cobra.Command {
 	}
 	machine.add(cmd)
 	cmd.AddCommand(a.timerMove(),
-		a.timerChange("skip", "Remove a timer: it will not fire", "skipped", noBody),
-		a.timerChange("fire", "Let a timer fire now", "fired", noBody))
+		a.timerChange("skip", "Remove a timer, so that it does not fire", "skipped", noBody),
+		a.timerChange("fire", "Fire a timer now", "fired", noBody))
 	return cmd
 }
 
 func (a *app) timerMove() *cobra.Command {
 	var to timeFlag
-	cmd := a.timerChange("move", "Let a timer fire at another time", "moved", func() (any, error) {
+	cmd := a.timerChange("move", "Change the due time of a timer", "moved", func() (any, error) {
 		if to.IsZero() {
 			return nil, usagef("--to is required (example: 2026-03-01T12:00:00Z)")
 		}
 		return api.MoveInput{At: api.Time(to.Time)}, nil
 	})
-	cmd.Flags().Var(&to, "to", "when it fires")
+	cmd.Flags().Var(&to, "to", "new due time, for example 2026-03-01T12:00:00Z")
 	return cmd
 }
 
@@ -72,7 +72,7 @@ func (a *app) timerChange(verb, short, done string, body func() (any, error)) *c
 			return err
 		}
 		return showAnswer(a, raw, func(w io.Writer, s api.Actor) {
-			fmt.Fprintf(w, "%s is %s; %s is %s, in %s\n", plain(args[1]), done, plain(ref.String()), s.Status, stateText(s.Value))
+			fmt.Fprintf(w, "%s is %s; %s is %s, in state %s\n", plain(args[1]), done, plain(ref.String()), s.Status, stateText(s.Value))
 		})
 	})
 }
@@ -95,7 +95,7 @@ func (a *app) actorAct(use, short string, args int, act func(cmd *cobra.Command,
 
 func (a *app) actorReset() *cobra.Command {
 	var step int64
-	cmd := a.actorAct("reset <type>/<id>", "Put a damaged or failed actor back to a step of its log", 1,
+	cmd := a.actorAct("reset <type>/<id>", "Reset an actor to its state after an earlier transition", 1,
 		func(cmd *cobra.Command, c *client, ref actor.Ref, by string, _ []string) error {
 			path := actorPath(ref) + "/reset?" + parameters("caller", by).Encode()
 			if err := c.post(cmd.Context(), path, api.ActorReset{Step: step}, nil); err != nil {
@@ -103,14 +103,15 @@ func (a *app) actorReset() *cobra.Command {
 			}
 			return a.show(map[string]any{"reset": ref}, func(w io.Writer) { fmt.Fprintf(w, "%s is reset\n", plain(ref.String())) })
 		})
-	cmd.Long = "Puts an actor back into the state that it had after a step of its log, with the delays of then. " +
-		"The changes of later steps are lost. The log records the reset and the caller."
-	cmd.Flags().Int64Var(&step, "step", 0, "step of the log (default: last step that can be computed)")
+	cmd.Long = "Resets an actor to the state that it had after a transition of its log, with the timers of\n" +
+		"that time. The changes of later transitions are lost. The log records the reset and the\n" +
+		"caller. Use it for actors that failed or whose state is damaged."
+	cmd.Flags().Int64Var(&step, "step", 0, "number of the transition (default: the last one that can be computed)")
 	return cmd
 }
 
 func (a *app) actorStop() *cobra.Command {
-	return a.actorAct("stop <type>/<id>", "End an actor; its timers and tasks go", 1,
+	return a.actorAct("stop <type>/<id>", "Stop an actor and remove its timers and invocations", 1,
 		func(cmd *cobra.Command, c *client, ref actor.Ref, by string, _ []string) error {
 			if err := c.post(cmd.Context(), actorPath(ref)+"/stop?"+parameters("caller", by).Encode(), nil, nil); err != nil {
 				return err

@@ -13,10 +13,10 @@ import (
 )
 
 func (a *app) alarm() *cobra.Command {
-	return a.group("alarm", "Look at alarms; schedule, cancel, move, skip, fire and retry them",
+	return a.group("alarm", "List, show, schedule and change alarms",
 		a.alarmList(), a.alarmShow(), a.alarmSchedule(), a.alarmCancel(), a.alarmMove(),
-		a.alarmChange("skip", "Let recurring alarms pass their next tick over", "waiting for a later tick", noBody),
-		a.alarmChange("fire", "Make waiting alarms due now", "due now", noBody),
+		a.alarmChange("skip", "Skip the next tick of recurring alarms", "scheduled for a later tick", noBody),
+		a.alarmChange("fire", "Make scheduled alarms due now", "due now", noBody),
 		a.alarmRetry())
 }
 
@@ -37,7 +37,7 @@ func (f *actorFlag) Set(text string) error {
 	if f.none = text == noActor; f.none {
 		kind, id = "", ""
 	} else if !ok || kind == "" || id == "" {
-		return fmt.Errorf("%q is not a type and an id with a slash between them: order/42", text)
+		return fmt.Errorf("must be <type>/<id> (example: order/42), got %q", text)
 	}
 	f.kind, f.id = kind, id
 	return nil
@@ -77,7 +77,7 @@ func (a *app) alarmList() *cobra.Command {
 	var unowned, due bool
 	var p paging
 	cmd := &cobra.Command{
-		Use: "list", Short: "List alarms, the first to be due first", Args: cobra.NoArgs,
+		Use: "list", Short: "List alarms by due time", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := oneOf("--status", statuses, alarm.Statuses); err != nil {
 				return err
@@ -93,11 +93,11 @@ func (a *app) alarmList() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.Var(&actor, "actor", "only alarms of this actor, or none")
-	flags.BoolVar(&unowned, "unowned", false, "only alarms that belong to no actor")
-	flags.StringVar(&typ, "type", "", "only alarms of this type")
-	flags.StringSliceVar(&statuses, "status", nil, "only alarms with one of these statuses: "+joined(alarm.Statuses))
-	flags.BoolVar(&due, "due", false, "only alarms that wait although they are due")
+	flags.Var(&actor, "actor", "filter by actor; none: alarms without an actor")
+	flags.BoolVar(&unowned, "unowned", false, "only alarms without an actor")
+	flags.StringVar(&typ, "type", "", "filter by type")
+	flags.StringSliceVar(&statuses, "status", nil, "filter by status: one of "+joined(alarm.Statuses))
+	flags.BoolVar(&due, "due", false, "only alarms that are due and not running")
 	p.add(cmd, "alarms", alarm.DefaultLimit, alarm.MaxLimit)
 	return cmd
 }
@@ -105,12 +105,12 @@ func (a *app) alarmList() *cobra.Command {
 func (a *app) alarmShow() *cobra.Command {
 	var actor actorFlag
 	cmd := &cobra.Command{
-		Use: "show <id>", Short: "Show one alarm with its payload, its attempts and its last error", Args: cobra.ExactArgs(1),
+		Use: "show <id>", Short: "Show an alarm with its payload, attempts and last error", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return showOne(a, cmd, actor.alarm(args[0], ""), nil, a.describeAlarm)
 		},
 	}
-	cmd.Flags().Var(&actor, "actor", "the actor that it belongs to, or none")
+	cmd.Flags().Var(&actor, "actor", "owning actor, or none")
 	return cmd
 }
 
@@ -128,7 +128,7 @@ func (a *app) describeAlarm(w io.Writer, r api.Alarm) {
 		rows = append(rows, []string{"actor", plain(r.Actor.Type + "/" + r.Actor.ID)})
 	}
 	if !time.Time(r.ScheduledAt).Equal(time.Time(r.DueAt)) {
-		rows = append(rows, []string{"is for", moment(r.ScheduledAt)})
+		rows = append(rows, []string{"scheduled for", moment(r.ScheduledAt)})
 	}
 	if r.Text != "" {
 		rows = append(rows, []string{"recurs", plain(r.Text)}, []string{"missed ticks", string(r.Missed)})

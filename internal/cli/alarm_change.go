@@ -27,7 +27,7 @@ type timeFlag struct{ time.Time }
 func (f *timeFlag) Set(text string) error {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		return fmt.Errorf("%q is not a time such as 2026-03-01T12:00:00Z", text)
+		return fmt.Errorf("must be a time (example: 2026-03-01T12:00:00Z), got %q", text)
 	}
 	f.Time = t
 	return nil
@@ -58,19 +58,19 @@ type alarmFlags struct {
 }
 
 func (f *alarmFlags) add(flags *pflag.FlagSet) {
-	flags.Var(&f.actor, "actor", "the actor that it belongs to, or none")
-	flags.StringVar(&f.input.Type, "type", alarm.Webhook, "the type, which says what handler it gets")
-	flags.StringVar(&f.payload, "payload", "null", "the payload, in JSON")
-	flags.Var(&f.at, "at", "when it is due (default: now)")
-	flags.DurationVar((*time.Duration)(&f.input.Delay), "delay", 0, "how long to wait")
-	flags.DurationVar(&f.every, "every", 0, "the interval at which it recurs")
-	flags.StringVar(&f.input.Cron, "cron", "", "the expression by which it recurs: \"30 2 * * *\"")
-	flags.StringVar(&f.input.Zone, "zone", "", "the time zone of --cron (default: UTC)")
-	flags.StringVar((*string)(&f.input.Missed), "missed", "", "what becomes of ticks that were missed: once, skip or all (default: once)")
-	flags.IntVar(&f.input.MaxMissed, "max-missed", 0, "how many missed ticks are made up for with --missed all")
-	flags.StringVar(&f.priority, "priority", "normal", "high, normal or low")
-	flags.IntVar(&f.attempts, "attempts", 0, fmt.Sprintf("how often it is tried (default: %d)", alarm.DefaultRetry.MaxAttempts))
-	flags.StringVar(&f.input.Webhook, "webhook", "", "the URL that is told of what becomes of it")
+	flags.Var(&f.actor, "actor", "owning actor, or none")
+	flags.StringVar(&f.input.Type, "type", alarm.Webhook, "type, which selects the handler")
+	flags.StringVar(&f.payload, "payload", "null", "payload, as JSON")
+	flags.Var(&f.at, "at", "due time (default: now)")
+	flags.DurationVar((*time.Duration)(&f.input.Delay), "delay", 0, "delay until the alarm is due")
+	flags.DurationVar(&f.every, "every", 0, "interval of a recurring alarm")
+	flags.StringVar(&f.input.Cron, "cron", "", "cron expression of a recurring alarm, for example \"30 2 * * *\"")
+	flags.StringVar(&f.input.Zone, "zone", "", "time zone of --cron (default: UTC)")
+	flags.StringVar((*string)(&f.input.Missed), "missed", "", "handling of missed ticks: one of once, skip, all (default: once)")
+	flags.IntVar(&f.input.MaxMissed, "max-missed", 0, "maximum number of missed ticks that fire with --missed all")
+	flags.StringVar(&f.priority, "priority", "normal", "priority: one of high, normal, low")
+	flags.IntVar(&f.attempts, "attempts", 0, fmt.Sprintf("maximum number of attempts (default: %d)", alarm.DefaultRetry.MaxAttempts))
+	flags.StringVar(&f.input.Webhook, "webhook", "", "URL that receives notifications about the alarm")
 }
 
 // body returns the alarm that the flags describe.
@@ -112,8 +112,8 @@ func (f *alarmFlags) body(flags *pflag.FlagSet) (api.AlarmInput, error) {
 func (a *app) alarmSchedule() *cobra.Command {
 	var f alarmFlags
 	cmd := &cobra.Command{
-		Use: "schedule <id>", Short: "Schedule an alarm, in place of the one with its id", Args: cobra.ExactArgs(1),
-		Long: "Schedule an alarm, in place of the one with its id.\n\nA process that has a handler of the type fires it. Alarms of the type\n\"webhook\" are fired by a process that sends messages to webhooks.",
+		Use: "schedule <id>", Short: "Schedule an alarm, replacing any with the same id", Args: cobra.ExactArgs(1),
+		Long: "Schedules an alarm. An alarm with the same id is replaced.\n\nA process that has a handler for the type fires the alarm. Alarms of type \"webhook\" are\nfired by any process that sends notifications to webhooks.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body, err := f.body(cmd.Flags())
 			if err != nil {
@@ -130,13 +130,13 @@ func (a *app) alarmCancel() *cobra.Command {
 	var actor actorFlag
 	var typ string
 	cmd := &cobra.Command{
-		Use: "cancel [<id>...]", Short: "Remove alarms by their ids, or all of a type; not the delays of machines",
+		Use: "cancel [<id>...]", Short: "Cancel alarms by id, or all alarms of a type",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 0) == (typ == "") {
-				return usagef("name alarms, or a type with --type")
+				return usagef("arguments must be ids of alarms, or --type must be set")
 			}
 			if typ != "" && actor.none {
-				return usagef("--type and --actor none are mutually exclusive: name the alarms")
+				return usagef("--type and --actor none are mutually exclusive: pass ids of alarms")
 			}
 			return a.operate(cmd.Context(), func(c *client) error {
 				if typ != "" {
@@ -146,8 +146,8 @@ func (a *app) alarmCancel() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().Var(&actor, "actor", "the actor that they belong to")
-	cmd.Flags().StringVar(&typ, "type", "", "all alarms of this type")
+	cmd.Flags().Var(&actor, "actor", "owning actor")
+	cmd.Flags().StringVar(&typ, "type", "", "type whose alarms are all cancelled")
 	return cmd
 }
 
@@ -181,7 +181,7 @@ func (a *app) cancelAlarms(ctx context.Context, c *client, actor *actorFlag, ids
 	return a.show(map[string]any{"cancelled": n, "results": results}, func(w io.Writer) {
 		for _, id := range ids {
 			if results[id] == alarm.TooLate {
-				fmt.Fprintf(w, "%s: too late, its handler was started\n", plain(id))
+				fmt.Fprintf(w, "%s: too late, the handler has started\n", plain(id))
 			}
 		}
 		fmt.Fprintf(w, "cancelled %s\n", count(n, "alarm", "alarms"))
@@ -206,7 +206,7 @@ func (a *app) alarmChange(verb, short, done string, body func() (any, error)) *c
 			})
 		},
 	}
-	cmd.Flags().Var(&actor, "actor", "the actor that they belong to, or none")
+	cmd.Flags().Var(&actor, "actor", "owning actor, or none")
 	return cmd
 }
 
@@ -214,28 +214,28 @@ func noBody() (any, error) { return nil, nil }
 
 func (a *app) alarmMove() *cobra.Command {
 	var to timeFlag
-	cmd := a.alarmChange("move", "Change when alarms are due; of a recurring one only the next tick", "moved", func() (any, error) {
+	cmd := a.alarmChange("move", "Change the due time of alarms; if recurring, the next tick", "moved", func() (any, error) {
 		if to.IsZero() {
 			return nil, usagef("--to is required (example: 2026-03-01T12:00:00Z)")
 		}
 		return api.MoveInput{At: api.Time(to.Time)}, nil
 	})
-	cmd.Flags().Var(&to, "to", "when they are due")
+	cmd.Flags().Var(&to, "to", "new due time, for example 2026-03-01T12:00:00Z")
 	return cmd
 }
 
 func (a *app) alarmRetry() *cobra.Command {
 	var typ string
 	var all bool
-	cmd := a.alarmChange("retry", "Make dead letters due now: those that are named, or with --all", "due now", noBody)
+	cmd := a.alarmChange("retry", "Retry failed and quarantined alarms", "due now", noBody)
 	cmd.Use = "retry [<id>...]"
-	cmd.Flags().BoolVar(&all, "all", false, "all dead letters")
-	cmd.Flags().StringVar(&typ, "type", "", "with --all: only those of this type")
+	cmd.Flags().BoolVar(&all, "all", false, "retry all dead letters")
+	cmd.Flags().StringVar(&typ, "type", "", "with --all: filter by type")
 	named := cmd.RunE
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if (len(args) == 0) != all {
-			return usagef("name alarms, or use --all")
+			return usagef("arguments must be ids of alarms, or --all must be set, not both")
 		}
 		if !all {
 			return named(cmd, args)

@@ -16,7 +16,7 @@ func describeAttempts(w io.Writer, attempts []api.Attempt) {
 		return
 	}
 	fmt.Fprintln(w, "\nattempts")
-	rows := [][]string{{"#", "STEP", "OUTCOME", "BEGAN", "ENDED", "TOOK", "WORKER", "ERROR"}}
+	rows := [][]string{{"#", "STEP", "OUTCOME", "STARTED", "FINISHED", "DURATION", "WORKER", "ERROR"}}
 	for _, t := range attempts {
 		rows = append(rows, []string{
 			known(t.Number != 0, strconv.Itoa(t.Number)), plain(t.Step), string(t.Outcome), known(!t.BeganAt.IsZero(), moment(t.BeganAt)),

@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) audit() *cobra.Command {
-	return a.group("audit", "Look at what operators and tokens have changed", a.auditList(), a.auditVerify(), a.auditTrim())
+	return a.group("audit", "List, verify and trim the audit log", a.auditList(), a.auditVerify(), a.auditTrim())
 }
 
 func (a *app) auditList() *cobra.Command {
@@ -22,33 +22,33 @@ func (a *app) auditList() *cobra.Command {
 	var since ageFlag
 	var p paging
 	cmd := &cobra.Command{
-		Use: "list", Short: "List acts, newest first", Args: cobra.NoArgs,
+		Use: "list", Short: "List entries of the audit log, newest first", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			query := parameters("action", action, "kind", kind, "target", target, "principal", principal)
 			if since > 0 {
 				query.Set("since", clock.System.Now().Add(-time.Duration(since)).UTC().Format(time.RFC3339Nano))
 			}
-			return showList(a, cmd, "/v1/audit", query, p, []string{"AT", "WHO", "VIA", "ACTION", "ON", "REASON"}, func(e api.AuditEntry) []string {
+			return showList(a, cmd, "/v1/audit", query, p, []string{"TIME", "PRINCIPAL", "VIA", "ACTION", "TARGET", "REASON"}, func(e api.AuditEntry) []string {
 				return []string{moment(e.At), plain(e.Name + " " + e.Address), e.Via, plain(e.Action), plain(e.Kind + " " + e.Target), plain(e.Reason)}
 			})
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&action, "action", "", "only this operation: cancel-instance, or fsm cancel for commands on the database")
-	flags.StringVar(&kind, "kind", "", "only acts on this kind of thing, for example instances")
-	flags.StringVar(&target, "target", "", "only acts on the thing with this id; needs --kind")
-	flags.StringVar(&principal, "principal", "", "only acts of this principal, for example token:<id>")
-	flags.Var(&since, "since", "only acts of the last time, for example 7d")
-	p.add(cmd, "acts", 50, 1000)
+	flags.StringVar(&action, "action", "", "filter by action: cancel-instance for the API, fsm cancel for commands on the database")
+	flags.StringVar(&kind, "kind", "", "filter by kind of target, for example instances")
+	flags.StringVar(&target, "target", "", "filter by id of the target; requires --kind")
+	flags.StringVar(&principal, "principal", "", "filter by principal, for example token:<id>")
+	flags.Var(&since, "since", "maximum age of entries, for example 7d")
+	p.add(cmd, "entries", 50, 1000)
 	return cmd
 }
 
 func (a *app) auditVerify() *cobra.Command {
 	return &cobra.Command{
-		Use: "verify", Short: "Compute all hashes of the audit log again", Args: cobra.NoArgs,
-		Long: "Computes the hashes of all entries again and compares them with those that are\n" +
-			"stored. Exits with 1 if an entry was changed, added or removed. Keep the last hashes\n" +
-			"that it prints with --json elsewhere to recognise a log that was written anew.",
+		Use: "verify", Short: "Verify the hash chains of the audit log", Args: cobra.NoArgs,
+		Long: "Computes the hash of every entry and compares it with the stored hash. Exits with 1 if an\n" +
+			"entry was changed, added or removed. To detect a log that was rewritten completely, keep\n" +
+			"the last hashes, which --json prints, in another place.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.view(cmd.Context(), func(eng *perdure.Engine) error {
 				a.progress("verifying…")
@@ -76,7 +76,7 @@ func (a *app) auditVerify() *cobra.Command {
 }
 
 func (a *app) auditTrim() *cobra.Command {
-	return a.purge("trim", "Remove old entries; what remains can still be verified", "/v1/audit/trim",
-		"the age from which entries are removed, for example 90d", "",
+	return a.purge("trim", "Remove old entries; the others remain verifiable", "/v1/audit/trim",
+		"minimum age of the removed entries, for example 90d", "",
 		func(n, _ int64) string { return "removed " + count(int(n), "entry", "entries") })
 }

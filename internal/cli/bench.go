@@ -17,17 +17,17 @@ import (
 )
 
 func (a *app) bench() *cobra.Command {
-	return a.group("bench", "Measure", a.benchOutbox(), a.benchFSM())
+	return a.group("bench", "Measure the throughput and latency of a database", a.benchOutbox(), a.benchFSM())
 }
 
 func (a *app) benchOutbox() *cobra.Command {
 	var options bench.Options
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "outbox", Short: "Measure units of work with and without outbox and group commit", Args: cobra.NoArgs,
-		Long: "Commits units of three rows for a while, in all variants, and prints how many per\n" +
-			"second. Without --dsn it uses a SQLite file that it removes afterwards. In the database\n" +
-			"of --dsn (the environment's is not taken) its tables and entries stay: use an empty one.",
+		Use: "outbox", Short: "Measure units of work, with and without the outbox", Args: cobra.NoArgs,
+		Long: "Commits units of work of three rows, in all variants, and prints the units per second.\n" +
+			"Without --dsn it uses a temporary SQLite file; a database in the environment is ignored.\n" +
+			"In the database of --dsn the tables and entries of the benchmark remain: use an empty one.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dsn, cleanup, err := a.benchDatabase(cmd.Context(), yes)
 			if err != nil {
@@ -44,9 +44,9 @@ func (a *app) benchOutbox() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.IntSliceVar(&options.Writers, "writers", []int{1, 8, 64}, "numbers of concurrent writers")
-	flags.DurationVar(&options.Duration, "duration", 2*time.Second, "how long each variant runs, all rounds together")
-	flags.IntVar(&options.Rounds, "rounds", 10, "how many rounds to take the median of")
-	flags.BoolVar(&yes, "yes", false, "yes, also in a database whose outbox has entries")
+	flags.DurationVar(&options.Duration, "duration", 2*time.Second, "total duration of each variant, over all rounds")
+	flags.IntVar(&options.Rounds, "rounds", 10, "number of rounds; the result is their median")
+	flags.BoolVar(&yes, "yes", false, "allow a database whose outbox has entries")
 	return cmd
 }
 
@@ -77,7 +77,7 @@ func mustBeEmpty(ctx context.Context, dsn string, yes bool) error {
 	}
 	status, err := eng.Outbox().Status(ctx)
 	if err == nil && !status.Last.IsZero() {
-		err = fmt.Errorf("%w: pass --yes if it shall have those of the benchmark too", errNotEmpty)
+		err = fmt.Errorf("%w: pass --yes to add entries of the benchmark", errNotEmpty)
 	}
 	return errors.Join(err, eng.Close())
 }

@@ -15,11 +15,11 @@ func (a *app) benchFSM() *cobra.Command {
 	var options bench.FSMOptions
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "fsm", Short: "Measure state machines: starting, draining, pick-up, fan-out, signals", Args: cobra.NoArgs,
-		Long: "Runs machines that do nothing and prints how many per second, how long single ones\n" +
-			"took, and what each cost. Without --dsn it uses a SQLite file that it removes\n" +
-			"afterwards. In the database of --dsn (the environment's is not taken) its instances\n" +
-			"stay: use an empty one.",
+		Use: "fsm", Short: "Measure starts, steps, fan-out and signals of instances", Args: cobra.NoArgs,
+		Long: "Runs instances whose steps do nothing. Prints the throughput, the latency and the cost of\n" +
+			"each workload. Without --dsn it uses a temporary SQLite file; a database in the\n" +
+			"environment is ignored. In the database of --dsn the instances of the benchmark remain:\n" +
+			"use an empty one.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dsn, cleanup, err := a.benchDatabase(cmd.Context(), yes)
 			if err != nil {
@@ -35,10 +35,10 @@ func (a *app) benchFSM() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&options.Instances, "instances", 20_000, "how many instances to start and drain")
-	flags.IntVar(&options.Concurrency, "concurrency", 1_000, "how many run at once while draining")
-	flags.IntVar(&options.Clients, "clients", 8, "how many callers start and signal at the same time")
-	flags.BoolVar(&yes, "yes", false, "yes, also in a database whose outbox has entries")
+	flags.IntVar(&options.Instances, "instances", 20_000, "number of instances to start and drain")
+	flags.IntVar(&options.Concurrency, "concurrency", 1_000, "maximum number of instances running concurrently")
+	flags.IntVar(&options.Clients, "clients", 8, "number of concurrent callers that start and signal")
+	flags.BoolVar(&yes, "yes", false, "allow a database whose outbox has entries")
 	return cmd
 }
 

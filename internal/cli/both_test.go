@@ -138,7 +138,7 @@ func TestLocalCommandsRefuseAServer(t *testing.T) {
 	walk(Commands(), func(cmd *cobra.Command) {
 		if path := pathOf(cmd); effects[path].database {
 			args := append(strings.Fields(path), "--server", "http://127.0.0.1:1")
-			run(t, args...).wantError(t, exitUsage, "leave --server out", effects[path].local)
+			run(t, args...).wantError(t, exitUsage, "does not support --server", effects[path].local)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func (a *app) chart() *cobra.Command {
-	return a.group("chart", "Check, draw and try out statecharts: machines in XState's JSON, without a database",
+	return a.group("chart", "Check, draw and simulate statecharts without a database",
 		a.chartCheck(), a.chartDraw(), a.chartRun())
 }
 
@@ -30,7 +30,7 @@ func readDocument(cmd *cobra.Command, file string) ([]byte, error) {
 	}
 	raw, err := io.ReadAll(io.LimitReader(in, statechart.MaxDocument+1))
 	if err != nil {
-		return nil, fmt.Errorf("read machine: %w", err)
+		return nil, fmt.Errorf("read statechart: %w", err)
 	}
 	return raw, nil
 }
@@ -38,8 +38,8 @@ func readDocument(cmd *cobra.Command, file string) ([]byte, error) {
 func (a *app) chartCheck() *cobra.Command {
 	var unknown bool
 	cmd := &cobra.Command{
-		Use: "check <file>", Short: "Report everything that is wrong with a machine, each with its place", Args: cobra.ExactArgs(1),
-		Long: "Report everything that is wrong with a machine, each with its place.\n\nThe exit code is 1 if there is anything. The file - is standard input. Names of\nfunctions that a program registers are unknown here: use --allow-unknown.",
+		Use: "check <file>", Short: "Report all problems of a statechart", Args: cobra.ExactArgs(1),
+		Long: "Reports every problem of a statechart with its path in the document. Exits with 1 if there\nis a problem. The file - is standard input. The functions that a program registers are\nnot known here: use --allow-unknown to accept their names.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			raw, err := readDocument(cmd, args[0])
 			if err != nil {
@@ -84,7 +84,7 @@ func (a *app) showProblems(machine *statechart.Machine, problems []*fault.Invali
 			fmt.Fprintln(w, a.color(red, plain(p.Field))+": "+plain(p.Reason))
 		}
 		if len(problems) == 0 {
-			fmt.Fprintf(w, "%s is fine: %s\n", plain(machine.ID()), count(len(machine.Events()), "event", "events"))
+			fmt.Fprintf(w, "%s is valid: %s\n", plain(machine.ID()), count(len(machine.Events()), "event", "events"))
 		}
 	})
 	if err == nil && len(problems) > 0 {
@@ -97,7 +97,7 @@ func (a *app) chartDraw() *cobra.Command {
 	var output string
 	var active []string
 	cmd := &cobra.Command{
-		Use: "draw <file>", Short: "Draw a machine as SVG", Args: cobra.ExactArgs(1),
+		Use: "draw <file>", Short: "Draw a statechart as SVG", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			raw, err := readDocument(cmd, args[0])
 			if err != nil {
@@ -118,7 +118,7 @@ func (a *app) chartDraw() *cobra.Command {
 			return a.show(map[string]any{"file": output, "bytes": len(drawing)}, func(w io.Writer) { fmt.Fprintln(w, output) })
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "the file to write (default: standard output)")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write (default: standard output)")
 	cmd.Flags().StringSliceVar(&active, "active", nil, "ids of states to highlight, for example door.open")
 	return cmd
 }

@@ -67,7 +67,7 @@ func (t *trial) report(step *statechart.Step) error {
 // describe prints what a transition did, grouped by kind.
 func (t *trial) describe(w io.Writer, step *statechart.Step) {
 	if step.Dropped {
-		fmt.Fprintln(w, "  nobody was there for it")
+		fmt.Fprintln(w, "  dropped: the actor has finished")
 	}
 	for _, e := range step.Effects {
 		fmt.Fprintf(w, "  effect %s%s\n", plain(e.Name), params(e.Params))
@@ -77,7 +77,7 @@ func (t *trial) describe(w io.Writer, step *statechart.Step) {
 		if op.Start {
 			verb = "starts"
 		}
-		fmt.Fprintf(w, "  task %s %s at %s\n", plain(op.Src), verb, plain(op.Path))
+		fmt.Fprintf(w, "  invocation %s %s at %s\n", plain(op.Src), verb, plain(op.Path))
 	}
 	for _, e := range step.Emitted {
 		fmt.Fprintf(w, "  emits %s\n", compact(e.Event))
@@ -111,7 +111,7 @@ func (t *trial) place(w io.Writer, r stepJSON) {
 		fmt.Fprintf(w, "  timer at %s %s%s\n", elapsed(timer.Due), plain(timer.Event.Type), leads(timer))
 	}
 	for _, task := range r.Invocations {
-		fmt.Fprintf(w, "  task %s runs at %s%s\n", plain(task.Src), plain(task.Path), params(task.Input))
+		fmt.Fprintf(w, "  invocation %s runs at %s%s\n", plain(task.Src), plain(task.Path), params(task.Input))
 	}
 }
 
@@ -120,7 +120,7 @@ func leads(timer timerJSON) string {
 	if timer.Of == "" || len(timer.To) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (of %s, to %s)", plain(timer.Of), plain(strings.Join(timer.To, ", ")))
+	return fmt.Sprintf(" (state %s, target %s)", plain(timer.Of), plain(strings.Join(timer.To, ", ")))
 }
 
 func params(v any) string {

@@ -15,26 +15,26 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-const chartHelp = `send EVENT [JSON]    send an event, with the other keys of it as an object
-advance TIME         let time pass: 5s, 2h, or a number of milliseconds
-next                 let time pass until the next timer fires
-finish PATH [JSON]   end the task at that path with an output
-fail PATH [JSON]     end the task at that path with an error
-state                show where the machine is
-events               list the events that the machine knows
-snapshot             print what would be stored
+const chartHelp = `send EVENT [JSON]    send an event; JSON is an object with its other keys
+advance TIME         advance the clock: 5s, 2h, or a number of milliseconds
+next                 advance the clock until the next timer fires
+finish PATH [JSON]   finish the invocation at PATH with an output
+fail PATH [JSON]     finish the invocation at PATH with an error
+state                show the current state
+events               list the events of the statechart
+snapshot             print the snapshot that would be stored
 help, quit
 `
 
 func (a *app) chartRun() *cobra.Command {
 	var input string
 	cmd := &cobra.Command{
-		Use: "run <file>", Short: "Try a machine out on a virtual clock: send events, let time pass", Args: cobra.ExactArgs(1),
-		Long: "Try a machine out on a virtual clock. Commands are read from standard input, one\nper line:\n\n" + chartHelp +
-			"\nEffects and tasks are only shown. Nothing is stored. With --json each step is\none line of JSON. The exit code is 1 if a command that was not typed failed.",
+		Use: "run <file>", Short: "Simulate a statechart on a virtual clock", Args: cobra.ExactArgs(1),
+		Long: "Simulates a statechart on a virtual clock. Commands are read from standard input, one per\nline:\n\n" + indent(chartHelp) +
+			"\nEffects and invocations are shown and not run. Nothing is stored. With --json each\ntransition is one line of JSON. Exits with 1 if a command failed and standard input is\nnot a terminal.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[0] == "-" {
-				return usagef("the machine cannot come from standard input, which has the commands")
+				return usagef("file must not be -: the commands are read from standard input")
 			}
 			raw, err := readDocument(cmd, args[0])
 			if err != nil {
@@ -51,8 +51,13 @@ func (a *app) chartRun() *cobra.Command {
 			return a.trial(machine, value, cmd.InOrStdin())
 		},
 	}
-	cmd.Flags().StringVar(&input, "input", "null", "the input of the machine, in JSON")
+	cmd.Flags().StringVar(&input, "input", "null", "input of the statechart, as JSON")
 	return cmd
+}
+
+// indent returns a text with every line indented.
+func indent(text string) string {
+	return "  " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n  ") + "\n"
 }
 
 // jsonArgument parses a JSON value, with exact integers.
@@ -61,7 +66,7 @@ func jsonArgument(name, text string) (any, error) {
 	decoder.UseNumber()
 	var value any
 	if err := decoder.Decode(&value); err != nil || decoder.More() {
-		return nil, usagef("%s is not JSON: %s", name, text)
+		return nil, usagef("%s must be JSON, got %s", name, text)
 	}
 	return statechart.Canonical(value)
 }
@@ -144,23 +149,23 @@ func (t *trial) run(line string) error {
 	if strings.HasPrefix(verb, "#") {
 		return nil
 	}
-	return fmt.Errorf("%q is no command: try help", verb)
+	return fmt.Errorf("unknown command %q: try help", verb)
 }
 
 func (t *trial) send(rest string) error {
 	typ, data, _ := strings.Cut(rest, " ")
 	if typ == "" {
-		return errors.New("send needs an event: send OPEN {\"key\": \"gold\"}")
+		return errors.New("event is required (example: send OPEN {\"key\": \"gold\"})")
 	}
 	e := statechart.Event{Type: typ}
 	if data = strings.TrimSpace(data); data != "" {
-		value, err := jsonArgument("the event", data)
+		value, err := jsonArgument("event", data)
 		if err != nil {
 			return err
 		}
 		keys, ok := value.(map[string]any)
 		if !ok {
-			return errors.New("the event is not an object")
+			return errors.New("event must be a JSON object")
 		}
 		delete(keys, "type")
 		e.Data = keys
@@ -173,12 +178,12 @@ func (t *trial) advance(rest string) error {
 	if err != nil {
 		d, err := time.ParseDuration(rest)
 		if err != nil {
-			return errors.New("advance needs a time: 5s, 2h, or a number of milliseconds")
+			return errors.New("time must be a duration such as 5s or 2h, or a number of milliseconds")
 		}
 		ms = d.Milliseconds()
 	}
 	if ms < 0 {
-		return errors.New("time does not go back")
+		return errors.New("time must not be negative")
 	}
 	return t.reportOf(t.sim.Advance(ms))
 }
@@ -187,7 +192,7 @@ func (t *trial) advance(rest string) error {
 func (t *trial) next() error {
 	timers := t.sim.Timers()
 	if len(timers) == 0 {
-		return errors.New("no timer waits")
+		return errors.New("no timer is pending")
 	}
 	return t.reportOf(t.sim.Advance(max(timers[0].Due-t.sim.Now, 0)))
 }
@@ -197,7 +202,7 @@ func (t *trial) finish(rest string, failed bool) error {
 	if data = strings.TrimSpace(data); data == "" {
 		data = "null"
 	}
-	value, err := jsonArgument("the result", data)
+	value, err := jsonArgument("result", data)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func pipe(t *testing.T, stdin string, args ...string) outcome {
 func TestChartCheck(t *testing.T) {
 	t.Parallel()
 	good := chartFile(t, doorChart)
-	run(t, "chart", "check", good, "--allow-unknown").want(t, 0, "door is fine", "2 events")
+	run(t, "chart", "check", good, "--allow-unknown").want(t, 0, "door is valid", "2 events")
 	strict := run(t, "chart", "check", good)
 	strict.want(t, exitFailure, "machine.states.open.entry[1]", "ring", "machine.states.checking.invoke", "inspect")
 	bad := chartFile(t, `{"id":"x","initial":"a","states":{"a":{"after":{"delay":1000,"target":"b"},"on":{"E":null}},"b":{}}}`)
@@ -59,7 +59,7 @@ func TestChartCheck(t *testing.T) {
 	if result.stderr != "" {
 		t.Errorf("the problems are told twice: %s", result.stderr)
 	}
-	pipe(t, doorChart, "chart", "check", "-", "--allow-unknown").want(t, 0, "door is fine")
+	pipe(t, doorChart, "chart", "check", "-", "--allow-unknown").want(t, 0, "door is valid")
 	run(t, "chart", "check", chartFile(t, "{")).want(t, exitFailure, "machine")
 	run(t, "chart", "check", "nowhere.json").wantError(t, exitNotFound, "nowhere.json")
 	deep := strings.Repeat(`{"states":{"a":`, 10_000) + "{}" + strings.Repeat("}}", 10_000)
@@ -100,8 +100,8 @@ send OPEN
 `, "chart", "run", file)
 	trial.want(t, 0,
 		"0s  closed\n  context {\"opened\":0}\n0s  closed", // the wrong key
-		"  effect ring {\"times\":2}\n0s  open\n  context {\"opened\":1}\n  timer at 5s xstate.after.5000.door.open (of door.open, to door.closed)",
-		"4.999s  open", "5s  closed", "task inspect starts at check", "5s  broken  done", "BREAK OPEN",
+		"  effect ring {\"times\":2}\n0s  open\n  context {\"opened\":1}\n  timer at 5s xstate.after.5000.door.open (state door.open, target door.closed)",
+		"4.999s  open", "5s  closed", "invocation inspect starts at check", "5s  broken  done", "BREAK OPEN",
 	)
 	if n := strings.Count(trial.stdout, "effect ring"); n != 3 {
 		t.Errorf("the bell rang %d times", n)

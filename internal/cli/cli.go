@@ -53,23 +53,24 @@ func environment(env []string) map[string]string {
 }
 
 func (a *app) root() *cobra.Command {
-	root := a.group("perdure", "Durable work on SQL databases",
+	root := a.group("perdure", "Run durable background work on SQL databases",
 		a.migrate(), a.token(), a.keys(), a.outbox(), a.hooks(), a.fsm(), a.schedule(), a.task(), a.actor(), a.alarm(), a.chart(), a.bench(), a.serve(), a.dev(), a.status(), a.nodes(), a.dead(), a.audit(), a.doctor(), a.healthcheck(), a.version())
-	root.Long = "Perdure makes work durable on the SQL database that you already have.\n\n" +
-		"Every flag can be set by the environment too: --limit by PERDURE_LIMIT or, from a\n" +
-		"file, PERDURE_LIMIT_FILE; --dsn by PERDURE_DATABASE_URL or DATABASE_URL."
+	root.Long = "Perdure runs durable background work on the SQL database that you already have.\n\n" +
+		"The environment can set every flag: PERDURE_LIMIT sets --limit, and PERDURE_LIMIT_FILE\n" +
+		"names a file with its value. PERDURE_DATABASE_URL or DATABASE_URL sets --dsn.\n\n" +
+		exitHelp
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.CompletionOptions.HiddenDefaultCmd = false
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.dsn, "dsn", "", "database URL: sqlite:file.db, postgres://… or mysql://… (PERDURE_DATABASE_URL)")
 	flags.StringVar(&a.server, "server", "", "URL of a server to use instead of the database, for example "+defaultServer)
-	flags.StringVar(&a.bearer, "token", "", "token for the server; better by PERDURE_TOKEN or PERDURE_TOKEN_FILE, since others see flags")
-	flags.StringVar(&a.reason, "reason", "", "why, for the audit log")
+	flags.StringVar(&a.bearer, "token", "", "API token for the server; prefer PERDURE_TOKEN or PERDURE_TOKEN_FILE, because other users can see flags")
+	flags.StringVar(&a.reason, "reason", "", "reason of the change, for the audit log")
 	flags.BoolVar(&a.json, "json", false, "print JSON")
-	flags.BoolVar(&a.noColor, "no-color", false, "print without colours (NO_COLOR)")
+	flags.BoolVar(&a.noColor, "no-color", false, "print without colors (NO_COLOR)")
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if e, known := effects[pathOf(cmd)]; known && e.local == "" && slices.Contains(args, "") {
-			return usagef("%s has an empty argument: see %q", cmd.CommandPath(), cmd.CommandPath()+" --help")
+			return usagef("arguments of %s must not be empty: see %q", cmd.CommandPath(), cmd.CommandPath()+" --help")
 		}
 		if err := a.bind(cmd.Flags()); err != nil {
 			return err
@@ -80,6 +81,7 @@ func (a *app) root() *cobra.Command {
 		a.running = true
 		return nil
 	}
+	addExamples(root)
 	a.refuseServer(root)
 	a.offerCompletion(root)
 	return root
@@ -96,7 +98,7 @@ func (a *app) refuseServer(root *cobra.Command) {
 		}
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			if a.server != "" && !a.fromEnv["server"] {
-				return usagef("%s works on the database only (%s): name it with --dsn and leave --server out", cmd.CommandPath(), effects[path].local)
+				return usagef("%s does not support --server (%s): use --dsn", cmd.CommandPath(), effects[path].local)
 			}
 			return run(cmd, args)
 		}

@@ -163,7 +163,7 @@ func TestUsageErrorsExitWithTwo(t *testing.T) {
 		`did you mean "list"`:            {"outbox", "lst"},
 		"unknown command":                {"nothing"},
 		"unknown flag":                   {"version", "--nope"},
-		"no database":                    {"outbox", "list"},
+		"database is required":           {"outbox", "list"},
 		"24 hexadecimal digits":          {"outbox", "list", "--dsn", dsn, "--after", "xyz"},
 		"between 1 and 1000, got 1001":   {"outbox", "list", "--dsn", dsn, "--limit", "1001"},
 		"between 1 and 1000, got -1":     {"outbox", "list", "--dsn", dsn, "--limit", "-1"},
@@ -173,9 +173,9 @@ func TestUsageErrorsExitWithTwo(t *testing.T) {
 		"neither sqlite:":                {"migrate", "--dsn", "oracle://x"},
 		"begins with neither":            {"migrate", "--print", "--dsn", "oracle://x"},
 		"--older-than is required":       {"outbox", "purge", "--dsn", dsn},
-		"is not a duration":              {"outbox", "purge", "--dsn", dsn, "--older-than", "soon"},
-		"is not a number of days":        {"outbox", "purge", "--dsn", dsn, "--older-than", "-3d"},
-		"--reason is needed":             {"outbox", "restart", "--dsn", dsn, "--yes"},
+		"must be a duration":             {"outbox", "purge", "--dsn", dsn, "--older-than", "soon"},
+		"must be between 0d and":         {"outbox", "purge", "--dsn", dsn, "--older-than", "-3d"},
+		"--reason is required":           {"outbox", "restart", "--dsn", dsn, "--yes"},
 		"pass --yes":                     {"outbox", "restart", "--dsn", dsn, "--reason", "why"},
 		"accepts 1 arg":                  {"outbox", "consumers", "reset", "--dsn", dsn},
 		"--to is required":               {"outbox", "consumers", "reset", "x", "--dsn", dsn},
@@ -200,7 +200,7 @@ func TestErrorsAreOneJSONObjectWithJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(o.stderr), &problem); err != nil {
 		t.Fatal(err, o.stderr)
 	}
-	if o.code != exitUsage || problem.Code != o.code || problem.Title != "usage" || !strings.Contains(problem.Detail, "no database") {
+	if o.code != exitUsage || problem.Code != o.code || problem.Title != "usage" || !strings.Contains(problem.Detail, "database is required") {
 		t.Errorf("%d: %+v", o.code, problem)
 	}
 }
@@ -267,8 +267,8 @@ func TestMigrate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dsn := dsn(t)
-			run(t, "migrate", "--dsn", dsn).want(t, 0, "is up to date: migrated from nothing to version")
-			run(t, "migrate", "--dsn", dsn).want(t, 0, "is up to date: it was at version") // again is no mistake
+			run(t, "migrate", "--dsn", dsn).want(t, 0, "is up to date: created at version")
+			run(t, "migrate", "--dsn", dsn).want(t, 0, "is up to date: already at version") // again is no mistake
 			if v := run(t, "migrate", "--dsn", dsn, "--json").decode(t); v["status"] != "up to date" || v["from"] != v["to"] || v["to"] == 0. {
 				t.Errorf("got %v", v)
 			}

@@ -46,10 +46,10 @@ func (a *app) client(server string) (*client, error) {
 	}
 	u, err := url.Parse(server)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, usagef("--server is not a URL such as %s", defaultServer)
+		return nil, usagef("--server must be a URL such as %s", defaultServer)
 	}
 	if u.User != nil {
-		return nil, usagef("--server has a user: give a token by PERDURE_TOKEN instead")
+		return nil, usagef("--server must not contain a user: set PERDURE_TOKEN instead")
 	}
 	return &client{base: u, token: a.bearer, reason: a.reason, newID: newKey}, nil
 }
@@ -121,7 +121,7 @@ func (c *client) do(ctx context.Context, method, path string, body, to any) erro
 		return nil
 	}
 	if err := json.Unmarshal(answer, to); err != nil {
-		return fmt.Errorf("read the server's answer: %w", err)
+		return fmt.Errorf("read response of server: %w", err)
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func (c *client) send(ctx context.Context, method, path string, body any) ([]byt
 	defer func() { _ = answer.Body.Close() }()
 	content, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("read the server's answer: %w", err)
+		return nil, fmt.Errorf("read response of server: %w", err)
 	}
 	return content, nil
 }
@@ -158,7 +158,7 @@ func (c *client) answer(r *http.Request) (*http.Response, error) {
 		if errors.As(err, &u) {
 			err = u.Err // its text repeats the URL, which the user knows
 		}
-		return nil, fmt.Errorf("ask %s: %w", c.base.Host, err)
+		return nil, fmt.Errorf("send request to %s: %w", c.base.Host, err)
 	}
 	if answer.StatusCode < http.StatusBadRequest {
 		return answer, nil
@@ -166,7 +166,7 @@ func (c *client) answer(r *http.Request) (*http.Response, error) {
 	defer func() { _ = answer.Body.Close() }()
 	content, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("read the server's answer: %w", err)
+		return nil, fmt.Errorf("read response of server: %w", err)
 	}
 	if err := r.Context().Err(); err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func (c *client) request(ctx context.Context, method, path string, body any) (*h
 	if body != nil {
 		raw, err := json.Marshal(body)
 		if err != nil {
-			return nil, fault.Invalidf("body", "cannot be sent: %v", err)
+			return nil, fault.Invalidf("body", "must be valid JSON: %v", err)
 		}
 		content = bytes.NewReader(raw)
 	}

@@ -12,7 +12,7 @@ import (
 
 func (a *app) consumers() *cobra.Command {
 	list := a.listConsumers()
-	cmd := a.group("consumers", "List, move and delete the registered consumers",
+	cmd := a.group("consumers", "List, reset and delete consumers of the outbox",
 		list, a.resetConsumer(), a.deleteConsumer())
 	help := cmd.RunE
 	cmd.RunE = func(c *cobra.Command, args []string) error {
@@ -25,7 +25,7 @@ func (a *app) consumers() *cobra.Command {
 	return cmd
 }
 
-var consumerHeading = []string{"CONSUMER", "POSITION", "BEHIND", "UPDATED"}
+var consumerHeading = []string{"CONSUMER", "POSITION", "LAG", "UPDATED"}
 
 func consumerRow(c api.Consumer) []string {
 	if c.Lag == "" {
@@ -46,10 +46,10 @@ func (a *app) listConsumers() *cobra.Command {
 func (a *app) resetConsumer() *cobra.Command {
 	var to stampFlag
 	cmd := &cobra.Command{
-		Use: "reset <name>", Short: "Move a consumer to a stamp, also backwards", Args: cobra.ExactArgs(1),
+		Use: "reset <name>", Short: "Move a consumer to a stamp, forwards or backwards", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("to") {
-				return usagef("--to is required: the last stamp that the consumer is done with")
+				return usagef("--to is required: the stamp of the last entry that the consumer has processed")
 			}
 			path := "/v1/outbox/consumers/" + segment(args[0]) + "/reset"
 			return send(a, cmd, http.MethodPost, path, map[string]any{"to": to.Stamp}, func(w io.Writer, m api.Moved) {
@@ -57,16 +57,16 @@ func (a *app) resetConsumer() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().Var(&to, "to", "the stamp, 24 hexadecimal digits; zeros mean before the first entry")
+	cmd.Flags().Var(&to, "to", "new position, a stamp of 24 hexadecimal digits; all zeros: before the first entry")
 	return cmd
 }
 
 func (a *app) deleteConsumer() *cobra.Command {
 	return &cobra.Command{
-		Use: "delete <name>", Short: "Remove a consumer; retention no longer waits for it", Args: cobra.ExactArgs(1),
+		Use: "delete <name>", Short: "Delete a consumer, so that retention ignores its position", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return send(a, cmd, http.MethodDelete, "/v1/outbox/consumers/"+segment(args[0]), nil, func(w io.Writer, f api.DeletedConsumer) {
-				fmt.Fprintf(w, "deleted %s, which was at %s\n", plain(f.Name), f.Position)
+				fmt.Fprintf(w, "deleted %s at position %s\n", plain(f.Name), f.Position)
 			})
 		},
 	}

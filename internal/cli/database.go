@@ -18,7 +18,7 @@ var errNotEmpty = errors.New("the outbox of the database has entries")
 // database returns the database URL.
 func (a *app) database() (string, error) {
 	if a.dsn == "" {
-		return "", usagef("no database: set --dsn or PERDURE_DATABASE_URL, for example sqlite:app.db")
+		return "", usagef("database is required: set --dsn or PERDURE_DATABASE_URL (example: sqlite:app.db)")
 	}
 	return a.dsn, nil
 }
@@ -71,7 +71,7 @@ func makeDirectory(dsn string) error {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("create the database's directory: %w", err)
+		return fmt.Errorf("create directory of database: %w", err)
 	}
 	return nil
 }

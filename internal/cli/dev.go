@@ -27,15 +27,15 @@ func (a *app) dev() *cobra.Command {
 	d := &devRun{app: a}
 	var data string
 	cmd := &cobra.Command{
-		Use: "dev", Short: "Run everything on an embedded database, with a sample shop", Args: cobra.NoArgs,
-		Long: "Serves the API and the dashboard on an embedded database, and runs a sample shop on it:\n" +
-			"orders with signals and children, hooks, mail through a provider that often fails,\n" +
-			"schedules and the outbox. Nothing leaves the machine: mail and SMS can be read with\n" +
-			"\"perdure dev mail\" and \"perdure dev sms\", and time moved with \"perdure dev clock\".\n" +
-			"The data stays for the next time.",
+		Use: "dev", Short: "Serve a sample shop on an embedded database", Args: cobra.NoArgs,
+		Long: "Serves the API and the dashboard on an embedded database, and runs a sample shop: orders\n" +
+			"with signals and children, hooks, email through a provider that often fails, schedules\n" +
+			"and the outbox. Nothing is sent to other hosts: \"perdure dev mail\" and \"perdure dev sms\"\n" +
+			"show the messages. \"perdure dev clock\" moves the sample clock. The next run continues\n" +
+			"with the same data.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if d.every <= 0 || d.orders < 0 {
-				return usagef("--every must be more than 0, and --orders not less")
+				return usagef("--every must be positive and --orders must not be negative, got %v and %d", d.every, d.orders)
 			}
 			dsn := "sqlite:" + data
 			if a.dsn != "" && !a.fromEnv["dsn"] { // a database of the environment may be in use
@@ -49,9 +49,9 @@ func (a *app) dev() *cobra.Command {
 	flags := cmd.Flags()
 	s.add(flags)
 	flags.Lookup("log-level").DefValue, s.level = "warn", "warn"
-	flags.StringVar(&data, "data", "data/dev.db", "the SQLite file, unless --dsn names a database; messages go beside it")
-	flags.DurationVar(&d.every, "every", time.Second, "how often a customer orders")
-	flags.Int64Var(&d.orders, "orders", 0, "end after so many orders (default: never)")
+	flags.StringVar(&data, "data", "data/dev.db", "SQLite file, if --dsn names no database; messages are stored in the same directory")
+	flags.DurationVar(&d.every, "every", time.Second, "interval between two orders")
+	flags.Int64Var(&d.orders, "orders", 0, "number of orders after which the command ends (default: without limit)")
 	cmd.AddCommand(a.devMessages("mail", "email"), a.devMessages("sms", "sms"), a.devClock())
 	return cmd
 }
@@ -92,7 +92,7 @@ func (d *devRun) run(ctx context.Context, p *process, n *node.Node) error {
 	}
 	err = errors.Join(err, d.saveTime(context.WithoutCancel(ctx)))
 	if err == nil {
-		fmt.Fprintf(d.err, "perdure: ended after %s; check them with: %s doctor --dsn %s\n",
+		fmt.Fprintf(d.err, "perdure: ended after %s; to check the database: %s doctor --dsn %s\n",
 			count(int(p.shop.Placed()), "order", "orders"), program(os.Args[0]), redacted(d.dsn))
 	}
 	return err
@@ -154,7 +154,7 @@ func (d *devRun) watch(ctx context.Context, done <-chan error) error {
 		case <-timer.C():
 		}
 		if err := d.saveTime(ctx); err != nil && ctx.Err() == nil {
-			slog.Warn("remember the time of the samples", "error", err)
+			slog.Warn("sample clock was not stored", "error", err)
 		}
 	}
 }
@@ -192,7 +192,7 @@ func (d *devRun) restoreTime(ctx context.Context) error {
 	}
 	defer tx.Rollback()
 	if err := tx.Run(ctx, get); err != nil {
-		return fmt.Errorf("read the time of the samples: %w", err)
+		return fmt.Errorf("read sample clock: %w", err)
 	}
 	d.warp.Skip(d.saved)
 	return nil
@@ -220,7 +220,7 @@ func (d *devRun) saveTime(ctx context.Context) error {
 // devMessages returns the command that shows sent messages.
 func (a *app) devMessages(use, kind string) *cobra.Command {
 	return &cobra.Command{
-		Use: use, Short: "Show the " + map[string]string{"email": "e-mail", "sms": "SMS"}[kind] + " that the samples have sent", Args: cobra.NoArgs,
+		Use: use, Short: "List the " + map[string]string{"email": "email", "sms": "SMS"}[kind] + " messages that the sample shop sent", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.client(defaultServer)
 			if err != nil {
@@ -237,7 +237,7 @@ func (a *app) devMessages(use, kind string) *cobra.Command {
 					fmt.Fprintf(w, "%s  %s\n", a.color(grey, instant(m.Sent)), plain(string(m.Message)))
 				}
 				if len(page.Data) == 0 {
-					fmt.Fprintln(w, "nothing was sent yet")
+					fmt.Fprintln(w, "no messages")
 				}
 			})
 		},
@@ -248,9 +248,10 @@ func (a *app) devMessages(use, kind string) *cobra.Command {
 func (a *app) devClock() *cobra.Command {
 	actions := []string{"pause", "resume", "speed", "skip", "forward"}
 	return &cobra.Command{
-		Use: "clock [pause|resume|speed <n>|skip|forward <duration>]", Short: "Show or move the time of the samples",
-		Long: "Without an argument it shows the time. pause stops it, resume lets it go on, speed 20 makes\n" +
-			"it twenty times as fast, skip moves it to when work is due next, and forward 1h by an hour.",
+		Use: "clock [pause|resume|speed <n>|skip|forward <duration>]", Short: "Show or move the sample clock",
+		Long: "Shows the sample clock if there is no argument. pause stops the clock and resume starts it\n" +
+			"again. speed 20 makes it 20 times as fast. skip moves it to the next due time, forward 1h\n" +
+			"moves it forward by one hour.",
 		Args: cobra.MaximumNArgs(2), ValidArgs: actions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body, err := clockCommand(args)
@@ -284,13 +285,16 @@ func clockCommand(args []string) (map[string]any, error) {
 	body := map[string]any{"action": args[0]}
 	value := map[string]string{"speed": "a number", "forward": "a duration"}[args[0]]
 	if (value != "") != (len(args) == 2) {
-		return nil, usagef("%s takes %s", args[0], strings.TrimSpace(value+" and nothing else"))
+		if value == "" {
+			value = "no value"
+		}
+		return nil, usagef("%s must have %s", args[0], value)
 	}
 	switch args[0] {
 	case "speed":
 		speed, err := strconv.ParseFloat(args[1], 64)
 		if err != nil {
-			return nil, usagef("%q is not a number", args[1])
+			return nil, usagef("speed must be a number, got %q", args[1])
 		}
 		body["speed"] = speed
 	case "forward":

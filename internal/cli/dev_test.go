@@ -137,7 +137,7 @@ func TestTheTimeOfTheSamplesIsMovedAndRemembered(t *testing.T) {
 	r := launch(t, "dev", "--data", data, "--every", "1h")
 	run(t, "dev", "clock", "pause", "--server", r.url).want(t, 0, "paused")
 	run(t, "dev", "clock", "forward", "30m", "--server", r.url).want(t, 0, "paused")
-	run(t, "dev", "clock", "speed", "--server", r.url).wantError(t, exitUsage, "takes a number")
+	run(t, "dev", "clock", "speed", "--server", r.url).wantError(t, exitUsage, "must have a number")
 	run(t, "dev", "clock", "speed", "1000", "--server", r.url).wantError(t, exitUsage, "at most 20")
 	run(t, "dev", "clock", "resume", "--server", r.url).want(t, 0, "at 1x")
 	run(t, "dev", "mail", "--server", r.url).want(t, 0)

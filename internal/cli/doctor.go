@@ -15,10 +15,10 @@ import (
 func (a *app) doctor() *cobra.Command {
 	var options doctor.Options
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Check that everything in the database is as it must be", Args: cobra.NoArgs,
-		Long: "Checks the database's settings, every invariant of Perdure's tables, the outbox and what\n" +
-			"nobody looks after. It says what is wrong, what that means and what to do, and changes\n" +
-			"nothing. Exits with 1 if something is broken; warnings do not count.",
+		Use: "doctor", Short: "Check the database for inconsistencies", Args: cobra.NoArgs,
+		Long: "Checks the settings of the database, every invariant of Perdure's tables, the outbox and\n" +
+			"unserved work. For each problem it prints the consequence and the remedy. It changes\n" +
+			"nothing. Exits with 1 if a check found an error, and with 0 if there are only warnings.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			options.Progress = func(name string) { a.progress("checking " + name + "…") }
 			results, err := a.examine(cmd.Context(), options)
@@ -29,7 +29,7 @@ func (a *app) doctor() *cobra.Command {
 			return a.showResults(results)
 		},
 	}
-	cmd.Flags().BoolVar(&options.NoOutbox, "no-outbox", false, "leave out the check of the outbox, which reads all of it")
+	cmd.Flags().BoolVar(&options.NoOutbox, "no-outbox", false, "skip the check of the outbox, which reads all entries")
 	return cmd
 }
 
@@ -53,7 +53,7 @@ func (a *app) showResults(results []doctor.Result) error {
 			a.writeResult(w, r)
 		}
 		fmt.Fprintln(w, a.color(severityColors[worst], map[doctor.Severity]string{
-			doctor.OK: "everything is as it must be", doctor.Warning: "nothing is broken; see the warnings", doctor.Broken: "something is broken",
+			doctor.OK: "all checks passed", doctor.Warning: "no errors; see the warnings", doctor.Broken: "errors found",
 		}[worst]))
 	})
 	if worst == doctor.Broken {

@@ -10,12 +10,12 @@ func TestDoctorSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	dsn := sqliteDSN(t)
 	filled(t, dsn)
-	run(t, "doctor", "--dsn", dsn).want(t, 0, "ok       migrations", "ok       fsm_place", "ok       outbox: 3 entries", "everything is as it must be")
+	run(t, "doctor", "--dsn", dsn).want(t, 0, "ok       migrations", "ok       fsm_place", "ok       outbox: 3 entries", "all checks passed")
 	if v := run(t, "doctor", "--dsn", dsn, "--json", "--no-outbox").decode(t); v["severity"] != "ok" || len(v["checks"].([]any)) < 30 {
 		t.Errorf("got %v", v)
 	}
 	execSQLite(t, dsn, "insert into perdure_interrupts (id, token) values ('lost', 'x')")
-	run(t, "doctor", "--dsn", dsn).want(t, exitFailure, "broken   fsm_interrupt", "- lost", "report it", "something is broken")
+	run(t, "doctor", "--dsn", dsn).want(t, exitFailure, "broken   fsm_interrupt", "- lost", "report it", "errors found")
 }
 
 func TestDoctorFindsMissingMigrations(t *testing.T) {

@@ -33,6 +33,19 @@ const (
 	exitSignal      = 128 // plus the number of the signal
 )
 
+// exitHelp is the list of the exit codes for the help text.
+const exitHelp = `Exit codes:
+
+  0         success
+  1         failure
+  2         wrong usage
+  3         not found
+  4         conflict: not migrated, entries removed, finished, or changed concurrently
+  5         not authorized
+  7         database or server unreachable
+  124       timed out
+  130, 143  interrupted, terminated`
+
 // Interrupted is the cause with which the caller cancels the context of Run when it
 // receives a signal.
 type Interrupted struct{ Signal os.Signal }
@@ -47,7 +60,7 @@ func (e *usageError) Error() string { return e.text }
 func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
 // errReported is a failure that the command's output has already reported.
-var errReported = errors.New("the output tells what is wrong")
+var errReported = errors.New("the output has the errors")
 
 // exit prints the error, in one line, and returns the code for it.
 func (a *app) exit(ctx context.Context, err error) int {

@@ -37,14 +37,14 @@ func (f *ageFlag) Set(text string) error {
 	if number, ok := strings.CutSuffix(text, "d"); ok {
 		days, err := strconv.Atoi(number)
 		if err != nil || days < 0 || days > maxDays {
-			return fault.Invalidf("age", "%q is not a number of days from 0 to %d", text, maxDays)
+			return fault.Invalidf("age", "must be between 0d and %dd, got %q", maxDays, text)
 		}
 		*f = ageFlag(time.Duration(days) * 24 * time.Hour)
 		return nil
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
-		return fault.Invalidf("age", "%q is not a duration such as 30d, 12h or 90m", text)
+		return fault.Invalidf("age", "must be a duration such as 30d, 12h or 90m, got %q", text)
 	}
 	*f = ageFlag(d)
 	return nil

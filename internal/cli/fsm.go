@@ -15,10 +15,10 @@ import (
 )
 
 func (a *app) fsm() *cobra.Command {
-	return a.group("fsm", "Look at state machines; start, signal, cancel and retry their instances",
+	return a.group("fsm", "List, show, start, signal and change instances",
 		a.fsmList(), a.fsmShow(), a.fsmStart(), a.fsmSignal(), a.fsmCancel(), a.fsmTerminate(),
-		a.each("retry", "Let instances that ended badly go on from the step at which they ended", "due now", posting("/v1/instances/", "/retry")),
-		a.each("delete", "Delete instances that have ended", "deleted", deleting("/v1/instances/")),
+		a.each("retry", "Retry failed instances from the step at which they failed", "due now", posting("/v1/instances/", "/retry")),
+		a.each("delete", "Delete finished instances", "deleted", deleting("/v1/instances/")),
 		a.fsmPurge(), a.fsmDefinitions(), a.schedules("schedules"), a.fsmWait(), a.fsmHistory())
 }
 
@@ -51,9 +51,9 @@ func (a *app) fsmList() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&name, "definition", "", "filter by definition")
-	flags.StringVar(&queue, "queue", "", "only instances of this queue")
-	flags.StringVar(&parent, "parent", "", "only children of this instance")
-	flags.BoolVar(&live, "live", false, "only instances that have not ended")
+	flags.StringVar(&queue, "queue", "", "filter by queue")
+	flags.StringVar(&parent, "parent", "", "filter by parent instance")
+	flags.BoolVar(&live, "live", false, "only unfinished instances")
 	flags.StringSliceVar(&statuses, "finished", nil, "filter by final status: one of "+joined(ended))
 	p.add(cmd, "instances", fsm.DefaultLimit, fsm.MaxLimit)
 	return cmd
@@ -61,7 +61,7 @@ func (a *app) fsmList() *cobra.Command {
 
 func (a *app) fsmShow() *cobra.Command {
 	return &cobra.Command{
-		Use: "show <id>", Short: "Show one instance with its state, attempts, result and error", Args: cobra.ExactArgs(1),
+		Use: "show <id>", Short: "Show an instance with its state, attempts and result", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return showOne(a, cmd, "/v1/instances/"+segment(args[0]), nil, describeInstance)
 		},
@@ -118,7 +118,7 @@ func printLines(w io.Writer, text string) {
 // flagJSON returns the JSON value of a flag.
 func flagJSON(flag, text string) (json.RawMessage, error) {
 	if !json.Valid([]byte(text)) {
-		return nil, usagef("%s is not JSON: %s", flag, text)
+		return nil, usagef("%s must be JSON, got %s", flag, text)
 	}
 	return json.RawMessage(text), nil
 }
@@ -127,7 +127,7 @@ func (a *app) fsmStart() *cobra.Command {
 	var start api.Start
 	var state string
 	cmd := &cobra.Command{
-		Use: "start <fsm>", Short: "Start an instance of a machine that some process has served", Args: cobra.ExactArgs(1),
+		Use: "start <definition>", Short: "Start an instance of a definition", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if start.State, err = flagJSON("--state", state); err != nil {
 				return err
@@ -137,20 +137,20 @@ func (a *app) fsmStart() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&state, "state", "null", "the state, in JSON")
-	flags.IntVar(&start.Version, "version", 0, "the version (default: the newest)")
-	flags.StringVar(&start.Queue, "queue", "", "the queue (default: that of the machine)")
-	flags.StringVar(&start.Step, "step", "", "first step (default: that of the machine)")
-	flags.StringVar(&start.Partition, "partition", "", "the partition key")
-	flags.StringVar(&start.UniqueKey, "unique", "", "the unique key")
-	flags.DurationVar((*time.Duration)(&start.Delay), "delay", 0, "how long to wait before the first step")
+	flags.StringVar(&state, "state", "null", "initial state, as JSON")
+	flags.IntVar(&start.Version, "version", 0, "version of the definition (default: the newest)")
+	flags.StringVar(&start.Queue, "queue", "", "queue (default: the queue of the definition)")
+	flags.StringVar(&start.Step, "step", "", "first step (default: the first step of the definition)")
+	flags.StringVar(&start.Partition, "partition", "", "partition key")
+	flags.StringVar(&start.UniqueKey, "unique", "", "unique key")
+	flags.DurationVar((*time.Duration)(&start.Delay), "delay", 0, "delay before the first step")
 	return cmd
 }
 
 // describeStarted prints the id of an instance that was started.
 func describeStarted(w io.Writer, s api.Started) {
 	if s.Duplicate {
-		fmt.Fprintf(w, "%s has the unique key already\n", s.ID)
+		fmt.Fprintf(w, "%s already has the unique key\n", s.ID)
 		return
 	}
 	fmt.Fprintln(w, s.ID)
@@ -168,28 +168,28 @@ func (a *app) fsmSignal() *cobra.Command {
 			signal.Name = args[1]
 			return send(a, cmd, http.MethodPost, "/v1/instances/"+segment(args[0])+"/signals", signal, func(w io.Writer, d api.Delivered) {
 				if d.Duplicate {
-					fmt.Fprintln(w, "dropped: a signal with this key was delivered before")
+					fmt.Fprintln(w, "duplicate: a signal with this key was already sent")
 					return
 				}
 				fmt.Fprintln(w, "delivered")
 			})
 		},
 	}
-	cmd.Flags().StringVar(&payload, "payload", "null", "the payload, in JSON")
-	cmd.Flags().StringVar(&signal.Key, "key", "", "a key that makes the signal idempotent")
+	cmd.Flags().StringVar(&payload, "payload", "null", "payload, as JSON")
+	cmd.Flags().StringVar(&signal.Key, "key", "", "idempotency key of the signal")
 	return cmd
 }
 
 func (a *app) fsmDefinitions() *cobra.Command {
 	return &cobra.Command{
-		Use: "definitions", Short: "List the machines that processes have served", Args: cobra.NoArgs,
+		Use: "definitions", Short: "List the definitions that processes have served", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.operate(cmd.Context(), func(c *client) error {
 				all, err := c.list(cmd.Context(), "/v1/definitions", nil, paging{})
 				if err != nil {
 					return err
 				}
-				rows := [][]string{{"DEFINITION", "VERSION", "QUEUE", "STEPS", "ON CANCEL"}}
+				rows := [][]string{{"DEFINITION", "VERSION", "QUEUE", "STEPS", "CANCEL STEP"}}
 				for _, raw := range all.Data {
 					d, err := decode[api.Definition](raw)
 					if err != nil {

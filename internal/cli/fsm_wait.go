@@ -21,10 +21,10 @@ const waitPiece = 30 * time.Second
 func (a *app) fsmWait() *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
-		Use: "wait <id>", Short: "Wait until an instance has ended", Args: cobra.ExactArgs(1),
-		Long: "Waits until an instance has ended and shows it. Exits with 0 if the instance is done or\n" +
-			"stopped, with 1 if it failed, was cancelled or is quarantined, and with 124 if it has not\n" +
-			"ended in time.",
+		Use: "wait <id>", Short: "Wait until an instance is finished", Args: cobra.ExactArgs(1),
+		Long: "Waits until an instance is finished and shows it. Exits with 0 if the instance is done or\n" +
+			"stopped, with 1 if it is failed, cancelled or quarantined, and with 124 if it is not\n" +
+			"finished within --timeout.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if timeout < 0 {
 				return usagef("--timeout must not be negative, got %v", timeout)
@@ -44,7 +44,7 @@ func (a *app) fsmWait() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "how long to wait (default: without limit)")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "maximum time to wait (default: without limit)")
 	return cmd
 }
 
@@ -63,7 +63,7 @@ func waitInstance(ctx context.Context, c *client, id string, timeout time.Durati
 			return raw, i, err
 		}
 		if timeout > 0 && clock.System.Now().Sub(began) >= timeout {
-			return nil, i, fmt.Errorf("wait for instance %s: it is %s after %v: %w", plain(id), i.Status, timeout, context.DeadlineExceeded)
+			return nil, i, fmt.Errorf("wait for instance %s: status is %s after %v: %w", plain(id), i.Status, timeout, context.DeadlineExceeded)
 		}
 	}
 }
@@ -82,9 +82,9 @@ func describeEnd(w io.Writer, i api.Instance) {
 
 func (a *app) fsmHistory() *cobra.Command {
 	return &cobra.Command{
-		Use: "history <id>", Short: "Show what has happened to an instance, oldest first", Args: cobra.ExactArgs(1),
-		Long: "Shows what is stored of the life of an instance: its start, signals, children, failed\n" +
-			"attempts and its end. It has all steps if the definition keeps its history.",
+		Use: "history <id>", Short: "List the events of an instance, oldest first", Args: cobra.ExactArgs(1),
+		Long: "Lists the recorded events of an instance: its start, signals, children, failed attempts and\n" +
+			"outcome. All steps are recorded if the definition keeps a history.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return showOne(a, cmd, "/v1/instances/"+segment(args[0])+"/history", nil, describeHistory)
 		},
@@ -92,7 +92,7 @@ func (a *app) fsmHistory() *cobra.Command {
 }
 
 func describeHistory(w io.Writer, h api.History) {
-	rows := [][]string{{"AT", "WHAT", "STEP", "NEXT", "ATTEMPT", "TOOK", "DETAIL", "ERROR"}}
+	rows := [][]string{{"TIME", "EVENT", "STEP", "NEXT", "ATTEMPT", "DURATION", "DETAIL", "ERROR"}}
 	for _, e := range h.Data {
 		rows = append(rows, []string{
 			moment(e.At), e.Outcome, plain(e.Step), plain(e.Next), known(e.Attempt != 0, strconv.Itoa(e.Attempt)), took(e.Duration),

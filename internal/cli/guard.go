@@ -27,13 +27,13 @@ type guards struct {
 }
 
 func (g *guards) add(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&g.redact, "redact", nil, "what is taken out of payloads that are shown: /card/number, /items/*/email, *password*, common")
-	flags.StringSliceVar(&g.allow, "egress-allow", nil, "what webhooks and steps may reach although it is not public: 10.0.0.0/8, billing.internal, *.internal")
+	flags.StringSliceVar(&g.redact, "redact", nil, "paths and names whose values are hidden in payloads: /card/number, /items/*/email, *password*, common")
+	flags.StringSliceVar(&g.allow, "egress-allow", nil, "non-public networks and hosts that webhooks and remote steps may reach: 10.0.0.0/8, billing.internal, *.internal")
 	g.audit = ageFlag(server.DefaultAuditRetention)
-	flags.Var(&g.audit, "audit-retention", "how long entries of the audit log are kept, for example 400d; 0: without limit")
-	flags.IntVar(&g.streams, "max-streams", 1000, "how many streams and waiting requests one token may have open; negative: any number")
-	flags.IntVar(&g.sockets, "max-sockets", 1000, "how many WebSockets one token may have open; negative: any number")
-	flags.IntVar(&g.requests, "max-requests", 256, "how many other requests of one token are answered at the same time; negative: any number")
+	flags.Var(&g.audit, "audit-retention", "retention of the audit log, for example 400d; 0: without limit")
+	flags.IntVar(&g.streams, "max-streams", 1000, "maximum number of open streams and waiting requests per API token; negative: without limit")
+	flags.IntVar(&g.sockets, "max-sockets", 1000, "maximum number of open WebSockets per API token; negative: without limit")
+	flags.IntVar(&g.requests, "max-requests", 256, "maximum number of other concurrent requests per API token; negative: without limit")
 }
 
 // apply makes the options of a server from the flags.

@@ -13,11 +13,11 @@ import (
 )
 
 func (a *app) hooks() *cobra.Command {
-	return a.group("hook", "Look at durable hooks, retry and cancel them",
+	return a.group("hook", "List, show, retry, cancel and remove hooks",
 		a.hooksList(), a.hooksShow(),
-		a.each("retry", "Make hooks due now; those that ended start over", "due now", posting("/v1/hooks/", "/retry")),
-		a.each("cancel", "Keep hooks from being run", "cancelled", posting("/v1/hooks/", "/cancel")),
-		a.each("delete", "Remove hooks that are not running, dead letters too", "gone", deleting("/v1/hooks/")),
+		a.each("retry", "Make hooks due now; finished hooks start again", "due now", posting("/v1/hooks/", "/retry")),
+		a.each("cancel", "Cancel hooks, so that they do not run", "cancelled", posting("/v1/hooks/", "/cancel")),
+		a.each("delete", "Delete hooks that are not running", "gone", deleting("/v1/hooks/")),
 		a.hooksPurge())
 }
 
@@ -45,10 +45,10 @@ func (a *app) hooksList() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&namespace, "namespace", "", "only hooks of this namespace")
-	flags.StringVar(&name, "name", "", "only hooks of this name")
-	flags.StringVar(&unit, "unit", "", "only hooks of this unit of work")
-	flags.StringSliceVar(&statuses, "status", nil, "only hooks with one of these statuses: "+joined(hook.Statuses))
+	flags.StringVar(&namespace, "namespace", "", "filter by namespace")
+	flags.StringVar(&name, "name", "", "filter by name")
+	flags.StringVar(&unit, "unit", "", "filter by unit of work")
+	flags.StringSliceVar(&statuses, "status", nil, "filter by status: one of "+joined(hook.Statuses))
 	p.add(cmd, "hooks", hook.DefaultLimit, hook.MaxLimit)
 	return cmd
 }
@@ -78,7 +78,7 @@ func moment(t api.Time) string { return instant(time.Time(t)) }
 
 func (a *app) hooksShow() *cobra.Command {
 	return &cobra.Command{
-		Use: "show <id>", Short: "Show one hook with its payload, its attempts and its last error", Args: cobra.ExactArgs(1),
+		Use: "show <id>", Short: "Show a hook with its payload, attempts and last error", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return showOne(a, cmd, "/v1/hooks/"+segment(args[0]), nil, a.describeHook)
 		},
@@ -122,7 +122,7 @@ func timeRows(pairs ...any) (rows [][]string) {
 }
 
 func (a *app) hooksPurge() *cobra.Command {
-	return a.purge("purge", "Remove hooks that ended some time ago", "/v1/hooks/purge", "how long ago they must have ended, for example 30d",
+	return a.purge("purge", "Remove old finished hooks", "/v1/hooks/purge", "minimum time since the hooks finished, for example 30d",
 		"remove failed and quarantined hooks instead of done and cancelled ones",
 		func(n, _ int64) string { return "removed " + count(int(n), "hook", "hooks") })
 }

@@ -37,20 +37,20 @@ func keyTexts(text string) []string {
 }
 
 func (a *app) keys() *cobra.Command {
-	cmd := a.group("key", "Manage the keys that payloads are encrypted with", a.keysGenerate(), a.keysStatus(), a.keysRotate())
+	cmd := a.group("key", "Manage the encryption keys of payloads", a.keysGenerate(), a.keysStatus(), a.keysRotate())
 	cmd.Long = "Payloads are encrypted at rest if " + encryptionKeys + ", or the file that\n" +
-		encryptionKeys + "_FILE names, has keys: one in each line, id:base64. The first one\n" +
-		"encrypts, all of them decrypt. To replace a key:\n\n" +
-		"  1. add the new one as the second, and start all processes again;\n" +
-		"  2. make it the first, and start all processes again;\n" +
-		"  3. perdure key rotate;\n" +
-		"  4. remove the old one, once \"perdure key status\" shows nothing to encrypt again."
+		encryptionKeys + "_FILE names, has keys: one per line, id:base64. The first\n" +
+		"key encrypts, all keys decrypt. To replace a key:\n\n" +
+		"  1. Add the new key as the second one, and restart all processes.\n" +
+		"  2. Move the new key to the first line, and restart all processes.\n" +
+		"  3. Run \"perdure key rotate\".\n" +
+		"  4. Remove the old key when \"perdure key status\" shows no values to encrypt."
 	return cmd
 }
 
 func (a *app) keysGenerate() *cobra.Command {
 	return &cobra.Command{
-		Use: "generate <id>", Short: "Print a new key", Args: cobra.ExactArgs(1),
+		Use: "generate <id>", Short: "Generate an encryption key", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			key, err := seal.Generate(args[0], rand.Reader)
 			if err != nil {
@@ -63,7 +63,7 @@ func (a *app) keysGenerate() *cobra.Command {
 
 func (a *app) keysStatus() *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "Count what is not encrypted with the newest key", Args: cobra.NoArgs,
+		Use: "status", Short: "Count values that are not encrypted with the first key", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.view(cmd.Context(), func(eng *perdure.Engine) error {
 				all, err := rotate.Pending(cmd.Context(), eng, a.rotating)
@@ -79,11 +79,10 @@ func (a *app) keysStatus() *cobra.Command {
 
 func (a *app) keysRotate() *cobra.Command {
 	return &cobra.Command{
-		Use: "rotate", Short: "Encrypt everything with the newest key", Args: cobra.NoArgs,
-		Long: "Encrypts everything that is not encrypted, or with another key than the newest one,\n" +
-			"in batches and while work goes on. It may be stopped and run again. Each batch is in the\n" +
-			"audit log, with the ids of the keys. Exits with 1 if there are values whose key is\n" +
-			"missing.",
+		Use: "rotate", Short: "Encrypt all values with the first key", Args: cobra.NoArgs,
+		Long: "Encrypts every value that is not encrypted with the first key, in batches. Processes can\n" +
+			"continue to work. The command can be interrupted and run again. Each batch is in the\n" +
+			"audit log, with the ids of the keys. Exits with 1 if the key of a value is missing.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.view(cmd.Context(), func(eng *perdure.Engine) error {
 				all, err := rotate.Run(cmd.Context(), eng, a.rotating)

@@ -45,7 +45,7 @@ type paging struct {
 func (p *paging) add(cmd *cobra.Command, what string, standard, most int) {
 	p.most, p.name = most, "cursor"
 	cmd.Flags().StringVar(&p.cursor, "cursor", "", "cursor from the previous page")
-	cmd.Flags().IntVar(&p.limit, "limit", standard, fmt.Sprintf("how many %s, up to %d", what, most))
+	cmd.Flags().IntVar(&p.limit, "limit", standard, fmt.Sprintf("maximum number of %s, at most %d", what, most))
 }
 
 func (p *paging) check() error {
@@ -106,7 +106,7 @@ func showList[T any](a *app, cmd *cobra.Command, path string, query url.Values, 
 // decode decodes a part of a response.
 func decode[T any](raw json.RawMessage) (item T, err error) {
 	if err := json.Unmarshal(raw, &item); err != nil {
-		return item, fmt.Errorf("read the server's answer: %w", err)
+		return item, fmt.Errorf("read response of server: %w", err)
 	}
 	return item, nil
 }
@@ -230,7 +230,7 @@ func oneOf[S ~string](flag string, values []string, allowed []S) error {
 func pageTable(w io.Writer, rows [][]string, next string) {
 	table(w, rows)
 	if next != "" {
-		fmt.Fprintf(w, "\nmore with --cursor %s\n", next)
+		fmt.Fprintf(w, "\nnext page: --cursor %s\n", next)
 	}
 }
 

@@ -137,7 +137,7 @@ func (t local) RoundTrip(r *http.Request) (*http.Response, error) {
 func serveLocal(h http.Handler, w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("answer %s %s: %v", r.Method, r.URL.Path, p)
+			err = fmt.Errorf("handle request %s %s: %v", r.Method, r.URL.Path, p)
 		}
 	}()
 	h.ServeHTTP(w, r)

@@ -15,9 +15,8 @@ func (a *app) migrate() *cobra.Command {
 	var script bool
 	cmd := &cobra.Command{
 		Use: "migrate", Short: "Create or update Perdure's own tables", Args: cobra.NoArgs,
-		Long: "Creates Perdure's own tables, or brings them up to date. It may run while the\n" +
-			"application does, and in several places at once. The application's own tables are\n" +
-			"created by the application, which knows their description.",
+		Long: "Creates or updates Perdure's own tables. The application can run at the same time, and\n" +
+			"several processes can migrate concurrently. The application creates its own tables.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dsn, err := a.database()
 			if err != nil {
@@ -29,7 +28,7 @@ func (a *app) migrate() *cobra.Command {
 			return a.runMigrate(cmd.Context(), dsn)
 		},
 	}
-	cmd.Flags().BoolVar(&script, "print", false, "print the SQL instead of running it; only the kind of database in --dsn matters")
+	cmd.Flags().BoolVar(&script, "print", false, "print the SQL without running it; only the kind of database in --dsn matters")
 	return cmd
 }
 
@@ -54,9 +53,9 @@ func (a *app) runMigrate(ctx context.Context, dsn string) error {
 func migrated(from, to int) string {
 	switch from {
 	case to:
-		return fmt.Sprintf("it was at version %d already", to)
+		return fmt.Sprintf("already at version %d", to)
 	case 0:
-		return fmt.Sprintf("migrated from nothing to version %d", to)
+		return fmt.Sprintf("created at version %d", to)
 	default:
 		return fmt.Sprintf("migrated from version %d to %d", from, to)
 	}

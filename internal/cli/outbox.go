@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) outbox() *cobra.Command {
-	return a.group("outbox", "Read and look after the outbox",
+	return a.group("outbox", "Read, verify and purge the outbox",
 		a.outboxList(), a.outboxTail(), a.outboxVerify(), a.outboxStatus(), a.outboxPurge(), a.outboxRestart(), a.consumers())
 }
 
@@ -22,9 +22,9 @@ func (a *app) outboxList() *cobra.Command {
 	var after stampFlag
 	var p paging
 	cmd := &cobra.Command{
-		Use: "list", Short: "List entries", Args: cobra.NoArgs,
-		Long: "Lists entries in the order of commits. With --json an entry has its changes, and the\n" +
-			"same as payload in its stored form, which also has the types of the values.",
+		Use: "list", Short: "List entries in the order of their commits", Args: cobra.NoArgs,
+		Long: "Lists entries in the order of their commits. With --json an entry has its mutations, and\n" +
+			"its payload in the stored form, which also has the types of the values.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := p.check(); err != nil {
 				return err
@@ -44,8 +44,8 @@ func (a *app) outboxList() *cobra.Command {
 		},
 	}
 	p.name, p.most = "after", outbox.MaxLimit
-	cmd.Flags().Var(&after, "after", "list what comes after this stamp, 24 hexadecimal digits (default: the oldest that is kept)")
-	cmd.Flags().IntVar(&p.limit, "limit", outbox.DefaultLimit, fmt.Sprintf("how many entries, up to %d", outbox.MaxLimit))
+	cmd.Flags().Var(&after, "after", "stamp of 24 hexadecimal digits; list only later entries (default: from the oldest entry)")
+	cmd.Flags().IntVar(&p.limit, "limit", outbox.DefaultLimit, fmt.Sprintf("maximum number of entries, at most %d", outbox.MaxLimit))
 	return cmd
 }
 
@@ -87,8 +87,8 @@ func (a *app) outboxTail() *cobra.Command {
 	var onlyNew bool
 	cmd := &cobra.Command{
 		Use: "tail", Short: "Print entries as they are committed, until interrupted", Args: cobra.NoArgs,
-		Long: "Prints every entry once, in order, and waits for new ones. With --json each line is\n" +
-			"one entry. Ends with success when it is interrupted.",
+		Long: "Prints every entry once, in order, and waits for new entries. With --json each line is one\n" +
+			"entry. Exits with 0 when it is interrupted.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if onlyNew && cmd.Flags().Changed("after") {
 				return usagef("--after and --new are mutually exclusive")
@@ -106,9 +106,9 @@ func (a *app) outboxTail() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.Var(&after, "after", "begin after this stamp, 24 hexadecimal digits (default: the oldest that is kept)")
-	flags.BoolVar(&onlyNew, "new", false, "begin with what is committed from now on")
-	flags.IntVar(&limit, "limit", 0, "end after so many entries (default: never)")
+	flags.Var(&after, "after", "stamp of 24 hexadecimal digits; print only later entries (default: from the oldest entry)")
+	flags.BoolVar(&onlyNew, "new", false, "only entries that are committed from now on")
+	flags.IntVar(&limit, "limit", 0, "number of entries after which the command ends (default: without limit)")
 	return cmd
 }
 
@@ -121,7 +121,7 @@ func (a *app) tail(ctx context.Context, c *client, from string, limit int) error
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("read the outbox after %s: %w", from, err)
+			return fmt.Errorf("read outbox after %s: %w", from, err)
 		}
 		switch e.name {
 		case "entry":
@@ -142,7 +142,7 @@ func (a *app) tail(ctx context.Context, c *client, from string, limit int) error
 func refused(data json.RawMessage) error {
 	p := &problem{}
 	if err := json.Unmarshal(data, p); err != nil {
-		return fmt.Errorf("read the server's answer: %w", err)
+		return fmt.Errorf("read response of server: %w", err)
 	}
 	if p.Status == 0 {
 		p.Status = http.StatusInternalServerError

@@ -37,7 +37,7 @@ func describeOutbox(w io.Writer, s api.OutboxStatus) {
 		{"incarnation", fmt.Sprint(len(s.Incarnations))},
 	})
 	for _, i := range s.Incarnations {
-		fmt.Fprintf(w, "incarnation %d began after %s at %s: %s\n", i.Number, i.After, moment(i.CreatedAt), plain(i.Reason))
+		fmt.Fprintf(w, "incarnation %d started after %s at %s: %s\n", i.Number, i.After, moment(i.CreatedAt), plain(i.Reason))
 	}
 	if len(s.Consumers) > 0 {
 		fmt.Fprintln(w)
@@ -62,9 +62,9 @@ func orNone(s outbox.Stamp) string { return noneIfZero(s.String()) }
 func (a *app) outboxVerify() *cobra.Command {
 	var options outbox.VerifyOptions
 	cmd := &cobra.Command{
-		Use: "verify", Short: "Check the outbox against itself and the tables", Args: cobra.NoArgs,
-		Long: "Checks that the stamps have no gaps, that every entry can be read, and that the\n" +
-			"replay of all entries gives the tables. Exits with 1 if something is wrong.",
+		Use: "verify", Short: "Verify the outbox and compare its replay with the tables", Args: cobra.NoArgs,
+		Long: "Verifies that the stamps have no gaps, that every entry can be read, and that the replay of\n" +
+			"all entries results in the tables. Exits with 1 if it finds a problem.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if options.Watch < 0 {
 				return usagef("--watch must not be negative, got %v", options.Watch)
@@ -80,7 +80,7 @@ func (a *app) outboxVerify() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&options.Watch, "watch", 0, "then watch for entries that arrive late, for so long")
+	cmd.Flags().DurationVar(&options.Watch, "watch", 0, "additional time to watch for entries that appear out of order")
 	return cmd
 }
 
@@ -119,8 +119,8 @@ func (a *app) writeReport(w io.Writer, r outbox.Report) {
 }
 
 func (a *app) outboxPurge() *cobra.Command {
-	return a.purge("purge", "Remove old entries that every consumer has acknowledged", "/v1/outbox/purge",
-		"the age from which entries are removed, for example 30d or 12h", "",
+	return a.purge("purge", "Remove old entries that all consumers have acknowledged", "/v1/outbox/purge",
+		"minimum age of the removed entries, for example 30d or 12h", "",
 		func(n, _ int64) string { return "removed " + count(int(n), "entry", "entries") })
 }
 
@@ -128,13 +128,13 @@ func (a *app) outboxRestart() *cobra.Command {
 	var reason string
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "restart", Short: "Begin a new incarnation after a restore or a failover", Args: cobra.NoArgs,
-		Long: "Run this once after the database was restored from a backup, or failed over to a\n" +
-			"replica that lagged, before writers start. Stamps that consumers may have seen are\n" +
-			"then not used again. It cannot be undone, and is wrong at any other time.",
+		Use: "restart", Short: "Start a new incarnation after a restore or a failover", Args: cobra.NoArgs,
+		Long: "Run this command once after the database was restored from a backup, or failed over to a\n" +
+			"replica that lagged, before writers start. Stamps that consumers may have seen are then\n" +
+			"not used again. It cannot be undone. Do not run it at any other time.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if reason == "" {
-				return usagef("--reason is needed, for example \"restored from the backup of 3 May\"")
+				return usagef("--reason is required (example: \"restored from the backup of 3 May\")")
 			}
 			if !yes {
 				return usagef("a new incarnation cannot be undone: pass --yes if the database was restored or failed over")
@@ -145,12 +145,12 @@ func (a *app) outboxRestart() *cobra.Command {
 					return err
 				}
 				return a.show(incarnation(begun), func(w io.Writer) {
-					fmt.Fprintf(w, "incarnation %d begins after %s\n", begun.Number, begun.After)
+					fmt.Fprintf(w, "incarnation %d starts after %s\n", begun.Number, begun.After)
 				})
 			})
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who later ask")
-	cmd.Flags().BoolVar(&yes, "yes", false, "yes, begin a new incarnation")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason, which is stored with the incarnation")
+	cmd.Flags().BoolVar(&yes, "yes", false, "confirm the new incarnation")
 	return cmd
 }

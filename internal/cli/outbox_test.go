@@ -197,8 +197,8 @@ func TestOutboxStatusPruneAndRestart(t *testing.T) {
 			run(t, "outbox", "list", "--dsn", dsn).want(t, 0) // begins where it can
 			run(t, "outbox", "list", "--dsn", dsn, "--after", stamp(1)).wantError(t, exitConflict, "were removed up to "+stamp(3))
 			run(t, "outbox", "verify", "--dsn", dsn).want(t, 0, "tables not compared")
-			run(t, "outbox", "restart", "--dsn", dsn, "--reason", "restored", "--yes").want(t, 0, "incarnation 1 begins after "+stamp(3))
-			run(t, "outbox", "status", "--dsn", dsn).want(t, 0, "incarnation 1 began after", "restored")
+			run(t, "outbox", "restart", "--dsn", dsn, "--reason", "restored", "--yes").want(t, 0, "incarnation 1 starts after "+stamp(3))
+			run(t, "outbox", "status", "--dsn", dsn).want(t, 0, "incarnation 1 started after", "restored")
 			v := run(t, "outbox", "status", "--dsn", dsn, "--json").decode(t)
 			if v["purged_through"] != stamp(3) || len(v["incarnations"].([]any)) != 1 {
 				t.Errorf("status: %v", v)
@@ -228,7 +228,7 @@ func TestOutboxConsumers(t *testing.T) {
 	}
 	o := run(t, "__complete", "outbox", "consumers", "delete", "--dsn", dsn, "")
 	o.want(t, 0, "mailer\n")
-	run(t, "outbox", "consumers", "delete", "mailer", "--dsn", dsn).want(t, 0, "deleted mailer, which was at "+stamp(3))
+	run(t, "outbox", "consumers", "delete", "mailer", "--dsn", dsn).want(t, 0, "deleted mailer at position "+stamp(3))
 	if v := run(t, "outbox", "consumers", "--dsn", dsn, "--json").decode(t); len(v["data"].([]any)) != 0 {
 		t.Errorf("consumers: %v", v)
 	}

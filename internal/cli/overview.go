@@ -19,7 +19,7 @@ func (a *app) nodes() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "nodes", Short: "List the processes that serve the database", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			heading := []string{"ID", "HOST", "PID", "VERSION", "STATUS", "RUNNING", "ROLES", "STARTED", "SEEN"}
+			heading := []string{"ID", "HOST", "PID", "VERSION", "STATUS", "RUNNING", "ROLES", "STARTED", "LAST SEEN"}
 			return showList(a, cmd, "/v1/nodes", nil, paging{}, heading, func(n api.Node) []string {
 				return []string{
 					plain(n.ID), plain(n.Host), strconv.Itoa(n.PID), plain(n.Version), n.Status, thousands(int(n.Running)), plain(strings.Join(n.Roles, ",")),
@@ -28,7 +28,7 @@ func (a *app) nodes() *cobra.Command {
 			})
 		},
 	}
-	cmd.AddCommand(a.each("drain", "Ask processes to end their work", "asked to drain", posting("/v1/nodes/", "/drain")))
+	cmd.AddCommand(a.each("drain", "Drain processes: they stop claiming and finish their work", "asked to drain", posting("/v1/nodes/", "/drain")))
 	return cmd
 }
 
@@ -39,16 +39,16 @@ func (a *app) dead() *cobra.Command {
 	var kind, cursor string
 	var each bool
 	cmd := &cobra.Command{
-		Use: "dead", Short: "List what has failed for good, of every kind of work", Args: cobra.NoArgs,
-		Long: "Lists dead letters, those with the same error together: what differs each time, as\n" +
-			"numbers and ids, is left out of it. Mend the cause, then retry them.",
+		Use: "dead", Short: "List dead letters of all kinds of work", Args: cobra.NoArgs,
+		Long: "Lists dead letters, grouped by their error. Numbers and ids in errors are ignored. Fix the\n" +
+			"cause, then retry the dead letters.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.operate(cmd.Context(), func(c *client) error { return a.listDead(cmd.Context(), c, kind, cursor, each) })
 		},
 	}
-	cmd.Flags().StringVar(&kind, "kind", "", "only this kind: "+strings.Join(deadKinds, ", "))
-	cmd.Flags().BoolVar(&each, "each", false, "list each one by itself")
-	cmd.Flags().StringVar(&cursor, "cursor", "", "with --each: go on where the last page ended")
+	cmd.Flags().StringVar(&kind, "kind", "", "filter by kind: one of "+strings.Join(deadKinds, ", "))
+	cmd.Flags().BoolVar(&each, "each", false, "list each dead letter instead of grouping by error")
+	cmd.Flags().StringVar(&cursor, "cursor", "", "with --each: cursor from the previous page")
 	cmd.AddCommand(a.deadRetry())
 	return cmd
 }
@@ -78,7 +78,7 @@ func (a *app) listDead(ctx context.Context, c *client, kind, cursor string, each
 	}
 	return a.show(p, func(w io.Writer) {
 		if len(items) == 0 {
-			fmt.Fprintln(w, "nothing has failed for good")
+			fmt.Fprintln(w, "no dead letters")
 			return
 		}
 		pageTable(w, cells(items, columns), p.next())
@@ -120,10 +120,10 @@ func (a *app) deadRetry() *cobra.Command {
 	var kind, failure string
 	var dry bool
 	cmd := &cobra.Command{
-		Use: "retry [<id>...]", Short: "Try dead letters again: those with an id, or all with an error",
+		Use: "retry [<id>...]", Short: "Retry dead letters by id or by error",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if kind == "" || (failure == "") == (len(args) == 0) {
-				return usagef("--kind is needed, and either ids or --error")
+				return usagef("--kind is required, and either ids or --error")
 			}
 			body := map[string]any{"kind": kind, "dry_run": dry}
 			if failure != "" {
@@ -134,9 +134,9 @@ func (a *app) deadRetry() *cobra.Command {
 			return a.operate(cmd.Context(), func(c *client) error { return a.retryDead(cmd.Context(), c, body) })
 		},
 	}
-	cmd.Flags().StringVar(&kind, "kind", "", "the kind: "+strings.Join(deadKinds, ", "))
-	cmd.Flags().StringVar(&failure, "error", "", "the error as perdure dead shows it")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "only tell how many there are")
+	cmd.Flags().StringVar(&kind, "kind", "", "kind: one of "+strings.Join(deadKinds, ", "))
+	cmd.Flags().StringVar(&failure, "error", "", "error, as perdure dead shows it")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "count the matching dead letters without retrying them")
 	return cmd
 }
 
@@ -153,7 +153,7 @@ func (a *app) retryDead(ctx context.Context, c *client, body map[string]any) err
 			return err
 		}
 		total.Matched, total.Done, total.Capped = total.Matched+answer.Matched, total.Done+answer.Done, answer.Capped
-		a.progress(fmt.Sprintf("%s are due again…", count(total.Done, "dead letter", "dead letters")))
+		a.progress(fmt.Sprintf("%s retried…", count(total.Done, "dead letter", "dead letters")))
 		if !answer.Capped || answer.Done == 0 || body["dry_run"] == true {
 			break
 		}
@@ -163,6 +163,6 @@ func (a *app) retryDead(ctx context.Context, c *client, body map[string]any) err
 	}
 	a.progress("")
 	return a.show(total, func(w io.Writer) {
-		fmt.Fprintf(w, "%s found, %s due again\n", count(total.Matched, "dead letter", "dead letters"), thousands(total.Done))
+		fmt.Fprintf(w, "%s found, %s retried\n", count(total.Matched, "dead letter", "dead letters"), thousands(total.Done))
 	})
 }

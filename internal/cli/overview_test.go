@@ -27,7 +27,7 @@ func TestStatusNamesUnservedWork(t *testing.T) {
 			}
 			db.Exec(t, "update "+db.Table("perdure", "ready")+" set due_at = "+ago)
 			db.Exec(t, "update "+db.Table("perdure", "instances")+" set due_at = "+ago)
-			run(t, "status", "--dsn", db.DSN).want(t, 0, "no live process serves:", "lonely", "OLDEST_DUE")
+			run(t, "status", "--dsn", db.DSN).want(t, 0, "unserved work:", "lonely", "OLDEST_DUE")
 			if o := run(t, "doctor", "--dsn", db.DSN); !strings.Contains(o.stdout, "warning  fsm_unserved\n         - lonely: 1 due since") {
 				t.Errorf("doctor: %s", o.stdout)
 			}

@@ -35,26 +35,21 @@ func expectPage(t *testing.T, name, want string) {
 
 const cliIntro = `# Command line
 
-Made from the program itself; ` + "`perdure <command> --help`" + ` says the same. Results go to stdout, progress and errors to stderr. ` + "`--json`" + ` prints JSON, and
+Generated from the program; ` + "`perdure <command> --help`" + ` prints the same text. Results go to stdout, progress and errors to stderr. ` + "`--json`" + ` prints JSON, and
 errors as one JSON object. Every flag can be set by the environment: see [configuration](configuration.md). ` + "`perdure completion`" + ` sets up your shell.
 
 | exit code | meaning |
 |---|---|
-| 0 | done |
-| 1 | failed |
-| 2 | wrong usage |
-| 3 | not found |
-| 4 | a condition does not hold: not migrated, entries gone, ended, changed meanwhile |
-| 5 | not authorized |
-| 7 | the database or the server cannot be reached |
-| 124 | timed out |
-| 130, 143 | interrupted, terminated |
 `
 
 func TestTheReferenceOfCommandsIsWhatTheyAre(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	b.WriteString(cliIntro)
+	for _, line := range strings.Split(exitHelp, "\n")[2:] {
+		code, meaning, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		fmt.Fprintf(&b, "| %s | %s |\n", code, strings.TrimSpace(meaning))
+	}
 	writeLocal(&b)
 	writeCommand(&b, reference())
 	expectPage(t, "cli.md", b.String())
@@ -64,13 +59,13 @@ func TestTheReferenceOfCommandsIsWhatTheyAre(t *testing.T) {
 const serverIntro = `
 ## With a server or without
 
-Commands that look at work or change it speak to the [HTTP API](http.md) only. With ` + "`--server`" + ` (PERDURE_SERVER) they use a server, and PERDURE_TOKEN is the
-token. Without, they open the database that ` + "`--dsn`" + ` names and use the same API within the process, with the rights of an administrator. Output, ` + "`--json`" + ` and
-exit codes are the same. Only ` + "`--machine`" + `, the file of a machine that no program serves, is for a database. A server in the environment is not used by a command
-whose line has ` + "`--dsn`" + `.
+Commands that read or change work use only the [HTTP API](http.md). With ` + "`--server`" + ` (PERDURE_SERVER) they call a server, with PERDURE_TOKEN as the API
+token. Without it, they open the database that ` + "`--dsn`" + ` names and use the same API within the process, with the role admin. Output, ` + "`--json`" + ` and
+exit codes are the same. Only ` + "`--machine`" + `, a file with a statechart that is not stored in the database, requires a database. A command line with ` + "`--dsn`" + `
+ignores a server in the environment.
 
-The audit log has acts on the database under the user of the operating system (` + "`os:ann`" + `) and the name of the command (` + "`fsm cancel`" + `), acts through a server
-under the token and the name of the operation (` + "`cancel-instance`" + `).
+Changes on the database are in the audit log under the user of the operating system (` + "`os:ann`" + `) and the name of the command (` + "`fsm cancel`" + `). Changes
+through a server are recorded under the API token and the name of the operation (` + "`cancel-instance`" + `).
 
 These commands do not use the API:
 
@@ -101,7 +96,7 @@ func writeCommand(b *strings.Builder, cmd *cobra.Command) {
 	}
 	fmt.Fprintf(b, "\n%s %s\n\n", level, cmd.CommandPath())
 	if cmd.Long != "" {
-		fmt.Fprintf(b, "%s\n", escape(cmd.Long))
+		writeLong(b, strings.TrimSuffix(cmd.Long, "\n\n"+exitHelp))
 	} else {
 		fmt.Fprintf(b, "%s.\n", escape(strings.TrimSuffix(cmd.Short, ".")))
 	}
@@ -114,6 +109,20 @@ func writeCommand(b *strings.Builder, cmd *cobra.Command) {
 	writeFlags(b, cmd.NonInheritedFlags())
 	for _, c := range cmd.Commands() {
 		writeCommand(b, c)
+	}
+}
+
+// writeLong writes a help text. Indented paragraphs become code blocks.
+func writeLong(b *strings.Builder, text string) {
+	for i, p := range strings.Split(text, "\n\n") {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		if strings.HasPrefix(p, "  ") {
+			fmt.Fprintf(b, "```\n%s\n```\n", p)
+		} else {
+			fmt.Fprintf(b, "%s\n", escape(p))
+		}
 	}
 }
 
@@ -143,38 +152,38 @@ func escape(text string) string {
 
 const configurationIntro = `# Configuration
 
-Made from the program itself. Every flag can be set by a variable of the environment, or by a file whose name is in the variable with ` + "`_FILE`" + `, for
-secrets that are mounted. A flag on the command line wins over the variable, the variable over the file. ` + "`--yes`" + `, the consent to what cannot be undone,
-must be given each time. A variable with our prefix that sets nothing is warned of. There is no configuration file.
+Generated from the program. An environment variable can set every flag. For mounted secrets, the variable with the suffix ` + "`_FILE`" + ` names a file with the
+value. A flag on the command line takes precedence over the variable, and the variable over the file. ` + "`--yes`" + `, which confirms an irreversible action, has no
+variable. The program warns about variables with the prefix ` + "`PERDURE_`" + ` that set nothing. There is no configuration file.
 
 ## Secrets
 
-They have no flags: flags are seen by everybody on the machine.
+Secrets have no flags, because all users of the host can see flags.
 
-| variable | what it is |
+| variable | meaning |
 |---|---|
 `
 
 const signalsSection = `
 ## Signals
 
-| signal | what ` + "`perdure serve`" + ` does |
+| signal | reaction of ` + "`perdure serve`" + ` |
 |---|---|
-| SIGTERM, SIGINT | the first one drains: nothing more is claimed, and what runs may end within ` + "`--drain-timeout`" + `; the second one ends the process at once |
-| SIGHUP | reads again, without a pause, the files of ` + "`--tls-cert` and `--tls-key`, and those of `PERDURE_WEBHOOK_SECRETS_FILE` and `PERDURE_LOG_LEVEL_FILE`" + ` |
+| SIGTERM, SIGINT | The first signal drains: the process claims no more work and waits for running work for up to ` + "`--drain-timeout`" + `. The second signal ends the process immediately. |
+| SIGHUP | Reloads, without interruption, the files of ` + "`--tls-cert` and `--tls-key`, and of `PERDURE_WEBHOOK_SECRETS_FILE` and `PERDURE_LOG_LEVEL_FILE`" + `. |
 
-After a SIGHUP, what cannot be read stays as it was, and the log says so. Secrets of mail and SMS that are in files are read whenever they are needed, and
-tokens are in the database, so neither needs a signal. Everything else, keys of encryption too, is read when the process starts. Other commands, ` + "`perdure dev`" + `
-too, end with their terminal.
+If a file cannot be read after a SIGHUP, its old value stays in use and an error is logged. Secrets for email and SMS that are in files are read at each use, and
+API tokens are in the database: neither needs a signal. All other settings, including encryption keys, are read when the process starts. Other commands, including
+` + "`perdure dev`" + `, end with their terminal.
 `
 
 // secrets explains the variables that have no flag.
 var secrets = map[string]string{
-	smtpPassword:   "the password of `--smtp-username`",
-	resendKey:      "the API key of Resend, for `--email resend`",
-	twilioToken:    "the auth token of Twilio, for `--sms twilio`",
-	encryptionKeys: "keys that payloads are encrypted with, `id:base64` of 32 bytes, the first one encrypts; see [security](../security.md#encryption-of-payloads-at-rest)",
-	webhookSecrets: "secrets that webhooks are signed with",
+	smtpPassword:   "password of `--smtp-username`",
+	resendKey:      "API key of Resend, for `--email resend`",
+	twilioToken:    "auth token of Twilio, for `--sms twilio`",
+	encryptionKeys: "encryption keys of payloads, `id:base64` of 32 bytes; the first key encrypts; see [security](../security.md#encryption-of-payloads-at-rest)",
+	webhookSecrets: "secrets that sign webhooks",
 }
 
 func TestTheReferenceOfConfigurationIsWhatItIs(t *testing.T) {
@@ -187,7 +196,7 @@ func TestTheReferenceOfConfigurationIsWhatItIs(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s |\n", name, secrets[name])
 	}
-	fmt.Fprintf(&b, "\n`OTEL_EXPORTER_OTLP_ENDPOINT` and the other variables of OpenTelemetry switch traces on. `NO_COLOR` is the same as `--no-color`.\n")
+	fmt.Fprintf(&b, "\n`OTEL_EXPORTER_OTLP_ENDPOINT` and the other variables of OpenTelemetry enable traces. `NO_COLOR` is the same as `--no-color`.\n")
 	b.WriteString(signalsSection)
 	for _, path := range []string{"perdure", "perdure serve", "perdure dev"} {
 		cmd, _, err := reference().Find(strings.Fields(path)[1:])
@@ -197,7 +206,7 @@ func TestTheReferenceOfConfigurationIsWhatItIs(t *testing.T) {
 		fmt.Fprintf(&b, "\n## %s\n\n| flag | variable | default | |\n|---|---|---|---|\n", map[bool]string{true: "All commands", false: path}[path == "perdure"])
 		writeVariables(&b, cmd.NonInheritedFlags())
 	}
-	b.WriteString("\n## Other commands\n\nThe flags of all [commands](cli.md), by the same rule:\n\n| variable | commands |\n|---|---|\n")
+	b.WriteString("\n## Other commands\n\nVariables of the flags of the other [commands](cli.md):\n\n| variable | commands |\n|---|---|\n")
 	writeOthers(&b)
 	expectPage(t, "configuration.md", b.String())
 }

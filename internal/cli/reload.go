@@ -49,12 +49,12 @@ func onHangup(ctx context.Context, fn func()) (stop func()) {
 func (p *process) reload(n *node.Node) {
 	err := errors.Join(n.Reload(), p.reloadLog(), p.flags.guards.reload(p.app))
 	if err != nil {
-		fmt.Fprintf(p.err, "perdure: not all files could be read again: %v\n", err)
-		slog.Error("read files again", "error", err)
+		fmt.Fprintf(p.err, "perdure: configuration reload failed: %v\n", err)
+		slog.Error("configuration reload failed", "error", err)
 		return
 	}
-	fmt.Fprintln(p.err, "perdure: files were read again")
-	slog.Info("files were read again")
+	fmt.Fprintln(p.err, "perdure: configuration reloaded")
+	slog.Info("configuration reloaded")
 }
 
 // reloadLog sets the log level, if the environment sets it, and updates the texts that must
@@ -97,7 +97,7 @@ func (g *guards) reload(a *app) error {
 	case err != nil:
 		return err
 	case sender == nil:
-		return fmt.Errorf("%s: is empty", webhookSecrets)
+		return fmt.Errorf("%s: must not be empty", webhookSecrets)
 	}
 	g.webhooks.sender.Store(&sender)
 	return nil

@@ -32,15 +32,15 @@ type senders struct {
 }
 
 func (s *senders) add(flags *pflag.FlagSet) {
-	flags.StringVar(&s.email, "email", "files", "how e-mail is sent: files (not at all), smtp or resend (key in "+resendKey+")")
-	flags.StringVar(&s.sms, "sms", "files", "how SMS are sent: files (not at all) or twilio (token in "+twilioToken+")")
-	flags.StringVar(&s.dir, "sent-dir", "data/sent", "the directory for what is sent to files")
-	flags.StringVar(&s.smtpHost, "smtp-host", "", "the SMTP server")
-	flags.IntVar(&s.smtpPort, "smtp-port", 0, "its port (default: 587, with tls 465)")
-	flags.StringVar(&s.smtpSecurity, "smtp-security", "starttls", "starttls, tls or plain")
-	flags.StringVar(&s.smtpUser, "smtp-username", "", "the user to log in as (password in "+smtpPassword+")")
-	flags.StringVar(&s.twilioAccount, "twilio-account", "", "the account of Twilio")
-	flags.StringVar(&s.smsFrom, "sms-from", "", "the number of SMS that have none")
+	flags.StringVar(&s.email, "email", "files", "delivery of email: one of files (stored, not sent), smtp, resend (key in "+resendKey+")")
+	flags.StringVar(&s.sms, "sms", "files", "delivery of SMS: one of files (stored, not sent), twilio (token in "+twilioToken+")")
+	flags.StringVar(&s.dir, "sent-dir", "data/sent", "directory for messages that are stored in files")
+	flags.StringVar(&s.smtpHost, "smtp-host", "", "host of the SMTP server")
+	flags.IntVar(&s.smtpPort, "smtp-port", 0, "port of the SMTP server (default: 587, with tls 465)")
+	flags.StringVar(&s.smtpSecurity, "smtp-security", "starttls", "encryption of SMTP: one of starttls, tls, plain")
+	flags.StringVar(&s.smtpUser, "smtp-username", "", "user of the SMTP server (password in "+smtpPassword+")")
+	flags.StringVar(&s.twilioAccount, "twilio-account", "", "account of Twilio")
+	flags.StringVar(&s.smsFrom, "sms-from", "", "default sender number of SMS")
 }
 
 // make returns the senders that the flags select.
@@ -72,7 +72,7 @@ func (s *senders) makeEmail(a *app) (task.Sender, error) {
 	case "resend":
 		return mail.Resend(a.secret(resendKey), nil)
 	}
-	return nil, usagef("--email is none of files, smtp and resend")
+	return nil, usagef("--email must be one of files, smtp, resend, got %q", s.email)
 }
 
 func (s *senders) makeSMS(a *app) (task.Sender, error) {
@@ -82,7 +82,7 @@ func (s *senders) makeSMS(a *app) (task.Sender, error) {
 	case "twilio":
 		return sms.Twilio(s.twilioAccount, a.secret(twilioToken), &sms.TwilioOptions{From: s.smsFrom})
 	}
-	return nil, usagef("--sms is neither files nor twilio")
+	return nil, usagef("--sms must be one of files, twilio, got %q", s.sms)
 }
 
 // secret returns a secret of the environment, which is read at each use.

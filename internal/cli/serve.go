@@ -43,13 +43,13 @@ type serving struct {
 }
 
 func (s *serving) add(flags *pflag.FlagSet) {
-	flags.StringVar(&s.listen, "listen", "127.0.0.1:7070", "the address to serve")
-	flags.StringVar(&s.metrics, "metrics-listen", "", "an address that serves only /metrics, without a token (default: /metrics is served with the rest and needs one)")
-	flags.StringVar(&s.cert, "tls-cert", "", "file of the certificate, for TLS")
-	flags.StringVar(&s.key, "tls-key", "", "file of the certificate's key")
-	flags.BoolVar(&s.insecure, "insecure", false, "serve an address that others can reach although nobody needs a token")
-	flags.DurationVar(&s.drain, "drain-timeout", 25*time.Second, "how long running work may take to end after the first signal")
-	flags.StringVar(&s.level, "log-level", "info", "the least level to log: debug, info, warn or error")
+	flags.StringVar(&s.listen, "listen", "127.0.0.1:7070", "address to serve")
+	flags.StringVar(&s.metrics, "metrics-listen", "", "address that serves only /metrics, without an API token (default: --listen serves /metrics, with an API token)")
+	flags.StringVar(&s.cert, "tls-cert", "", "file with the certificate for TLS")
+	flags.StringVar(&s.key, "tls-key", "", "file with the key of the certificate")
+	flags.BoolVar(&s.insecure, "insecure", false, "allow a non-loopback address without API tokens")
+	flags.DurationVar(&s.drain, "drain-timeout", 25*time.Second, "maximum time that running work may take to finish after the first signal")
+	flags.StringVar(&s.level, "log-level", "info", "lowest level to log: one of debug, info, warn, error")
 	s.senders.add(flags)
 	s.guards.add(flags)
 }
@@ -58,13 +58,13 @@ func (a *app) serve() *cobra.Command {
 	var s serving
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Serve the HTTP API and the dashboard, and run due work", Args: cobra.NoArgs,
-		Long: "Serves the HTTP API, the dashboard, health and metrics on one address, and runs due\n" +
-			"work. Any number of processes may serve one database; they share the work.\n\n" +
-			"The first SIGTERM or SIGINT drains: nothing more is claimed, and what runs may end\n" +
-			"within --drain-timeout. The second one ends the process at once; what it leaves is\n" +
-			"taken up by others when its lease expires.\n\n" +
-			"SIGHUP reads files again without a pause: the certificate and its key, the secrets of\n" +
-			"webhooks, and the level of the log, if a file says it.",
+		Long: "Serves the HTTP API, the dashboard, health checks and metrics on one address, and runs due\n" +
+			"work. Any number of processes can serve one database; they share the work.\n\n" +
+			"The first SIGTERM or SIGINT drains: the process claims no more work and waits for running\n" +
+			"work for up to --drain-timeout. The second signal ends the process immediately. Other\n" +
+			"processes run its work when its leases expire.\n\n" +
+			"SIGHUP reloads files without interruption: the certificate and its key, the secrets of\n" +
+			"webhooks, and the log level if a file sets it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dsn, err := a.database()
 			if err != nil {
@@ -75,10 +75,10 @@ func (a *app) serve() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	s.add(flags)
-	flags.StringSliceVar(&s.roles, "roles", []string{"api", "worker", "ui"}, "what this process does: api, worker, ui")
-	flags.BoolVar(&s.migrate, "auto-migrate", true, "create or update Perdure's own tables first")
-	flags.DurationVar(&s.lease, "lease", 30*time.Second, "how long work belongs to a process without a sign of life; at least 1s")
-	flags.BoolVar(&s.samples, "samples", false, "also run the work of the sample shop, see perdure dev")
+	flags.StringSliceVar(&s.roles, "roles", []string{"api", "worker", "ui"}, "roles of this process: any of api, worker, ui")
+	flags.BoolVar(&s.migrate, "auto-migrate", true, "migrate Perdure's own tables at startup")
+	flags.DurationVar(&s.lease, "lease", 30*time.Second, "time for which a claim is valid without a heartbeat; at least 1s")
+	flags.BoolVar(&s.samples, "samples", false, "run the work of the sample shop, see perdure dev")
 	return cmd
 }
 
@@ -113,17 +113,17 @@ func (a *app) runServe(ctx context.Context, dsn string, s *serving, d *devRun) (
 func (s *serving) validate() error {
 	switch {
 	case (s.cert == "") != (s.key == ""):
-		return usagef("--tls-cert and --tls-key belong together")
+		return usagef("--tls-cert and --tls-key must be set together")
 	case s.lease < time.Second:
-		return usagef("--lease is less than 1s")
+		return usagef("--lease must be at least 1s, got %v", s.lease)
 	case s.drain < 0:
-		return usagef("--drain-timeout is negative")
+		return usagef("--drain-timeout must not be negative, got %v", s.drain)
 	}
 	for _, r := range s.roles {
 		switch server.Role(r) {
 		case server.API, server.Worker, server.UI:
 		default:
-			return usagef("--roles has %q; api, worker and ui are possible", r)
+			return usagef("--roles must be any of api, worker, ui, got %q", r)
 		}
 	}
 	return nil
@@ -134,7 +134,7 @@ func (s *serving) validate() error {
 func (a *app) startLog(s *serving, d *devRun) error {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(s.level)); err != nil {
-		return usagef("--log-level is none of debug, info, warn and error")
+		return usagef("--log-level must be one of debug, info, warn, error, got %q", s.level)
 	}
 	if _, ok := a.err.(*os.File); !ok {
 		return nil
@@ -244,7 +244,7 @@ func (p *process) openShop(o *node.Options) (err error) {
 func (a *app) healthcheck() *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
-		Use: "healthcheck", Short: "Ask a server whether it is ready, for containers", Args: cobra.NoArgs,
+		Use: "healthcheck", Short: "Check whether a server is ready, for containers", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
@@ -260,7 +260,7 @@ func (a *app) healthcheck() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "how long the answer may take")
+	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "maximum time for the response")
 	return cmd
 }
 

@@ -45,12 +45,12 @@ func TestServeRefusesWhatIsNotSafe(t *testing.T) {
 	if o.code == 0 || !strings.Contains(o.stderr, "token") {
 		t.Errorf("exit code is %d: %s", o.code, o.stderr)
 	}
-	run(t, "serve", "--dsn", dsn, "--tls-cert", "x.pem").wantError(t, exitUsage, "belong together")
+	run(t, "serve", "--dsn", dsn, "--tls-cert", "x.pem").wantError(t, exitUsage, "must be set together")
 	run(t, "serve", "--dsn", dsn, "--roles", "api,cook").wantError(t, exitUsage, `"cook"`)
 	run(t, "serve", "--dsn", dsn, "--log-level", "loud").wantError(t, exitUsage, "debug, info")
-	run(t, "serve", "--dsn", dsn, "--email", "pigeon").wantError(t, exitUsage, "files, smtp and resend")
+	run(t, "serve", "--dsn", dsn, "--email", "pigeon").wantError(t, exitUsage, "files, smtp, resend")
 	run(t, "serve", "--dsn", emptyDatabases()["sqlite"](t), "--auto-migrate=false").wantError(t, exitConflict, "migrat")
-	run(t, "serve").wantError(t, exitUsage, "no database")
+	run(t, "serve").wantError(t, exitUsage, "database is required")
 }
 
 func TestTheEnvironmentConfiguresServe(t *testing.T) {
@@ -66,6 +66,6 @@ func TestTheEnvironmentConfiguresServe(t *testing.T) {
 func TestAServerThatDoesNotAnswerIsUnreachable(t *testing.T) {
 	t.Parallel()
 	run(t, "healthcheck", "--server", "http://127.0.0.1:1").wantError(t, exitUnreachable)
-	run(t, "healthcheck", "--server", "nonsense").wantError(t, exitUsage, "is not a URL")
+	run(t, "healthcheck", "--server", "nonsense").wantError(t, exitUsage, "must be a URL")
 	run(t, "healthcheck", "--server", "http://user:pass@127.0.0.1:1").wantError(t, exitUsage, "PERDURE_TOKEN")
 }

@@ -21,10 +21,10 @@ func (a *app) status() *cobra.Command {
 	var watch bool
 	var interval time.Duration
 	cmd := &cobra.Command{
-		Use: "status", Short: "Show how much there is to do of every kind of work", Args: cobra.NoArgs,
-		Long: "Shows how much there is to do of every kind of work, and the work that no process\n" +
-			"serves. With --watch it shows that again and again until it is interrupted, and ends\n" +
-			"with success; with --json each line is one object then.",
+		Use: "status", Short: "Count the work of every kind", Args: cobra.NoArgs,
+		Long: "Counts the work of every kind by status, and lists unserved work. With --watch it repeats\n" +
+			"this every --interval until it is interrupted, and then exits with 0. With --watch and\n" +
+			"--json each line is one object.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if watch && interval <= 0 {
 				return usagef("--interval must be positive, got %v", interval)
@@ -41,8 +41,8 @@ func (a *app) status() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&watch, "watch", false, "show it again until interrupted")
-	cmd.Flags().DurationVar(&interval, "interval", 2*time.Second, "with --watch: the time between two looks")
+	cmd.Flags().BoolVar(&watch, "watch", false, "repeat until interrupted")
+	cmd.Flags().DurationVar(&interval, "interval", 2*time.Second, "with --watch: time between two repetitions")
 	return cmd
 }
 
@@ -54,10 +54,10 @@ func readOverview(ctx context.Context, c *client) (all overview, err error) {
 func (a *app) writeOverview(w io.Writer, all overview) {
 	table(w, cells(all.Kinds, []string{"kind", "due", "scheduled", "running", "waiting", "failed", "total", "per_minute", "oldest_due_at"}))
 	if len(all.Unserved) > 0 {
-		fmt.Fprintf(w, "\n%s\n", a.color(red, "no live process serves:"))
+		fmt.Fprintf(w, "\n%s\n", a.color(red, "unserved work:"))
 		table(w, cells(all.Unserved, []string{"kind", "why", "queue", "name", "version", "step", "schedule", "count", "oldest_due_at"}))
 	}
-	fmt.Fprintf(w, "\nnumbers are counted up to %d\n", all.Cap)
+	fmt.Fprintf(w, "\ncounts are limited to %d\n", all.Cap)
 }
 
 // watchStatus shows the overview until ctx is done: on a terminal in place, otherwise one

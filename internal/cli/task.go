@@ -14,17 +14,17 @@ import (
 )
 
 func (a *app) task() *cobra.Command {
-	return a.group("task", "Look at tasks, enqueue and retry them, begin a business process",
+	return a.group("task", "List, show, enqueue and change tasks",
 		a.taskList(), a.taskShow(), a.taskEnqueue(),
-		a.taskChange("retry", "Make tasks due now, as if they had never run", "due now"),
-		a.taskChange("cancel", "Keep tasks from being run", "cancelled"),
+		a.taskChange("retry", "Retry tasks from their first attempt", "due now"),
+		a.taskChange("cancel", "Cancel tasks, so that they do not run", "cancelled"),
 		a.taskErrors(), a.taskPurge(), a.taskLint(), a.taskNewProcess())
 }
 
 // checkTaskID refuses a text that is not the id of a task.
 func checkTaskID(text string) error {
 	if id, err := strconv.ParseInt(text, 10, 64); err != nil || id < 1 {
-		return usagef("%q is not the number of a task", text)
+		return usagef("id of a task must be a positive number, got %q", text)
 	}
 	return nil
 }
@@ -50,15 +50,15 @@ func (a *app) taskList() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&typ, "type", "", "only tasks of this type")
-	flags.StringSliceVar(&statuses, "status", nil, "only tasks with one of these statuses: "+joined(task.Statuses))
+	flags.StringVar(&typ, "type", "", "filter by type")
+	flags.StringSliceVar(&statuses, "status", nil, "filter by status: one of "+joined(task.Statuses))
 	p.add(cmd, "tasks", task.DefaultLimit, task.MaxLimit)
 	return cmd
 }
 
 func (a *app) taskShow() *cobra.Command {
 	return &cobra.Command{
-		Use: "show <id>", Short: "Show one task with its payload, its attempts and its errors", Args: cobra.ExactArgs(1),
+		Use: "show <id>", Short: "Show a task with its payload, attempts and errors", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkTaskID(args[0]); err != nil {
 				return err
@@ -85,7 +85,7 @@ func (a *app) describeTask(w io.Writer, t api.Task) {
 	table(w, rows)
 	fmt.Fprintf(w, "\npayload\n%s\n", t.Payload)
 	if len(t.Outcome) > 0 {
-		fmt.Fprintf(w, "\noutcome that its handler has not taken note of\n%s\n", t.Outcome)
+		fmt.Fprintf(w, "\noutcome that its handler has not processed\n%s\n", t.Outcome)
 	}
 	describeAttempts(w, t.Timeline)
 	describeErrors(w, t.Errors)
@@ -106,19 +106,19 @@ func (a *app) taskErrors() *cobra.Command {
 	var of string
 	var p paging
 	cmd := &cobra.Command{
-		Use: "errors", Short: "List what workers have recorded in queues.error, newest first", Args: cobra.NoArgs,
+		Use: "errors", Short: "List errors of tasks, newest first", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if of != "" {
 				if err := checkTaskID(of); err != nil {
 					return err
 				}
 			}
-			return showList(a, cmd, "/v1/tasks/errors", parameters("task", of), p, []string{"ID", "TASK", "AT", "ERROR"}, func(e api.TaskError) []string {
+			return showList(a, cmd, "/v1/tasks/errors", parameters("task", of), p, []string{"ID", "TASK", "TIME", "ERROR"}, func(e api.TaskError) []string {
 				return []string{e.ID, e.Task, moment(e.CreatedAt), plain(firstLine(e.Message))}
 			})
 		},
 	}
-	cmd.Flags().StringVar(&of, "task", "", "only errors of this task")
+	cmd.Flags().StringVar(&of, "task", "", "filter by task")
 	p.add(cmd, "errors", task.DefaultLimit, task.MaxLimit)
 	return cmd
 }

@@ -12,17 +12,17 @@ import (
 )
 
 func (a *app) token() *cobra.Command {
-	return a.group("token", "Manage the tokens that open the server", a.tokenCreate(), a.tokenList(), a.tokenRevoke())
+	return a.group("token", "Create, list and revoke API tokens", a.tokenCreate(), a.tokenList(), a.tokenRevoke())
 }
 
 func (a *app) tokenCreate() *cobra.Command {
 	var role string
 	var expires ageFlag
 	cmd := &cobra.Command{
-		Use: "create <name>", Short: "Create an API token and print it, this once", Args: cobra.ExactArgs(1),
-		Long: "Creates an API token. A viewer reads; an operator also starts, signals, retries and\n" +
-			"cancels; an admin may do everything. Only a hash of the token is stored: what is\n" +
-			"printed cannot be shown again.",
+		Use: "create <name>", Short: "Create an API token and print it", Args: cobra.ExactArgs(1),
+		Long: "Creates an API token. A viewer can read. An operator can also start, signal, retry and\n" +
+			"cancel. An admin can do everything. Only a hash of the token is stored: the token is\n" +
+			"printed once and cannot be shown again.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var r auth.Role
 			if err := r.UnmarshalText([]byte(role)); err != nil {
@@ -36,13 +36,13 @@ func (a *app) tokenCreate() *cobra.Command {
 				}
 				return a.show(map[string]any{"id": issued.ID, "name": args[0], "role": r, "token": issued.Token}, func(w io.Writer) {
 					fmt.Fprintln(w, issued.Token)
-					fmt.Fprintf(a.err, "keep it: it is not shown again (id %s)\n", issued.ID)
+					fmt.Fprintf(a.err, "store the token now: it cannot be shown again (id %s)\n", issued.ID)
 				})
 			})
 		},
 	}
-	cmd.Flags().StringVar(&role, "role", "viewer", "what it may do: viewer, operator or admin")
-	cmd.Flags().Var(&expires, "expires", "when it ends by itself, for example 90d; default: never")
+	cmd.Flags().StringVar(&role, "role", "viewer", "role of the token: one of viewer, operator, admin")
+	cmd.Flags().Var(&expires, "expires", "time until the token expires, for example 90d (default: without limit)")
 	return cmd
 }
 
@@ -51,7 +51,7 @@ func (a *app) tokenList() *cobra.Command {
 	var of string
 	var p paging
 	cmd := &cobra.Command{
-		Use: "list", Short: "List API tokens or tokens of actors, without their secrets", Args: cobra.NoArgs,
+		Use: "list", Short: "List API tokens or actor tokens, without their secrets", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case of != "":
@@ -68,9 +68,9 @@ func (a *app) tokenList() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&actors, "actors", false, "list the tokens of actors, newest first")
-	cmd.Flags().StringVar(&of, "actor", "", "list the tokens of one actor: type/id")
-	p.add(cmd, "tokens of actors", 50, 1000)
+	cmd.Flags().BoolVar(&actors, "actors", false, "list actor tokens, newest first")
+	cmd.Flags().StringVar(&of, "actor", "", "actor whose tokens are listed: <type>/<id>")
+	p.add(cmd, "actor tokens", 50, 1000)
 	return cmd
 }
 
@@ -93,7 +93,7 @@ func orDash(t api.Time) string {
 
 func (a *app) tokenRevoke() *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke <id>", Short: "End an API token and its sessions, or the token of an actor", Args: cobra.ExactArgs(1),
+		Use: "revoke <id>", Short: "Revoke an API token and its sessions, or an actor token", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.operate(cmd.Context(), func(c *client) error {
 				if err := c.do(cmd.Context(), http.MethodDelete, "/v1/tokens/"+segment(args[0]), nil, nil); err != nil {

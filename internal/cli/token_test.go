@@ -14,7 +14,7 @@ func TestTokensAreCreatedListedAndRevoked(t *testing.T) {
 		dsn := enginetest.New(t, name).DSN
 		run(t, "migrate", "--dsn", dsn).want(t, 0)
 		created := run(t, "token", "create", "ci", "--role", "operator", "--expires", "90d", "--dsn", dsn)
-		created.want(t, 0, "it is not shown again")
+		created.want(t, 0, "it cannot be shown again")
 		secret := strings.TrimSpace(created.stdout)
 		if !strings.HasPrefix(secret, "perdure_sk_") || len(secret) != 54 {
 			t.Fatalf("stdout is not the token alone: %q", created.stdout)

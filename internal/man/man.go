@@ -16,13 +16,13 @@ import (
 // the names of the files.
 func Write(dir string, root *cobra.Command, version string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("create the directory of the pages: %w", err)
+		return nil, fmt.Errorf("create directory of manual pages: %w", err)
 	}
 	var names []string
 	for _, cmd := range commands(root) {
 		name := pageName(cmd) + ".1"
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(Page(cmd, version)), 0o644); err != nil {
-			return nil, fmt.Errorf("write a page: %w", err)
+			return nil, fmt.Errorf("write manual page: %w", err)
 		}
 		names = append(names, name)
 	}
@@ -54,6 +54,9 @@ func Page(cmd *cobra.Command, version string) string {
 		description = cmd.Short + "."
 	}
 	b.WriteString(".SH DESCRIPTION\n" + paragraphs(description))
+	if cmd.Example != "" {
+		b.WriteString(".SH EXAMPLES\n" + paragraphs(cmd.Example))
+	}
 	flags(&b, "OPTIONS", cmd.NonInheritedFlags())
 	flags(&b, "OPTIONS OF ALL COMMANDS", cmd.InheritedFlags())
 	b.WriteString(exits)
@@ -86,10 +89,10 @@ func flags(b *strings.Builder, title string, set *pflag.FlagSet) {
 const exits = `.SH EXIT STATUS
 .TP
 .B 0
-done
+success
 .TP
 .B 1
-failed
+failure
 .TP
 .B 2
 wrong usage
@@ -98,19 +101,19 @@ wrong usage
 not found
 .TP
 .B 4
-a condition does not hold
+conflict: not migrated, entries removed, finished, or changed concurrently
 .TP
 .B 5
 not authorized
 .TP
 .B 7
-unreachable
+database or server unreachable
 .TP
 .B 124
 timed out
 .TP
 .B 130, 143
-interrupted
+interrupted, terminated
 `
 
 // related writes the names of the parent command and the subcommands.
