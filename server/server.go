@@ -125,7 +125,7 @@ type Server struct {
 // New returns a server of an engine. No work runs before Start.
 func New(eng *perdure.Engine, options *Options) (*Server, error) {
 	if eng == nil {
-		return nil, fault.Invalidf("engine", "is nil")
+		return nil, fault.Invalidf("engine", "must not be nil")
 	}
 	o, err := options.withDefaults()
 	if err != nil {
@@ -205,7 +205,7 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	for _, r := range options.Roles {
 		if r != API && r != Worker && r != UI {
-			return options, fault.Invalidf("Options.Roles", "has %q; api, worker and ui are possible", r)
+			return options, fault.Invalidf("Options.Roles", "must be api, worker or ui, got %q", r)
 		}
 	}
 	edge.Default(&options.MaxBody, 1<<20)
@@ -216,7 +216,7 @@ func (o *Options) withDefaults() (Options, error) {
 	edge.Default(&options.MaxRequests, 256)
 	edge.Default(&options.Version, "dev")
 	if options.MaxBody < 1 || options.RequestTimeout < 0 {
-		return options, fault.Invalidf("Options", "has a negative limit")
+		return options, fault.Invalidf("Options", "limits must be positive, got MaxBody %d and RequestTimeout %v", options.MaxBody, options.RequestTimeout)
 	}
 	if options.OnError == nil {
 		options.OnError = func(err error) { slog.Error("serve", "error", err) }

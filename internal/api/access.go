@@ -14,7 +14,7 @@ import (
 // access returns the manager of API tokens and sessions.
 func (a *API) access() (*auth.Access, error) {
 	if a.config.Access == nil {
-		return nil, NewProblem(http.StatusNotFound, codeNotFound, "tokens and sessions are not managed here")
+		return nil, NewProblem(http.StatusNotFound, codeNotFound, "this server does not manage API tokens and sessions")
 	}
 	return a.config.Access, nil
 }
@@ -23,10 +23,10 @@ func (a *API) access() (*auth.Access, error) {
 type Me struct {
 	Name     string `json:"name"`
 	Role     Role   `json:"role" enum:"viewer,operator,admin,anyone"`
-	Auth     string `json:"auth" enum:"open,token,session" doc:"How it is known who that is."`
-	Version  string `json:"version" doc:"Of the server."`
+	Auth     string `json:"auth" enum:"open,token,session" doc:"Authentication method."`
+	Version  string `json:"version" doc:"Version of the server."`
 	Database string `json:"database" enum:"sqlite,postgres"`
-	Dev      bool   `json:"dev" doc:"The server is for development."`
+	Dev      bool   `json:"dev" doc:"True if the server is for development."`
 }
 
 func (a *API) getMe(ctx context.Context, in *credentials) (*One[Me], error) {
@@ -56,7 +56,7 @@ type Token struct {
 	Name       string `json:"name"`
 	Role       Role   `json:"role" enum:"viewer,operator,admin"`
 	CreatedAt  Time   `json:"created_at"`
-	LastUsedAt Time   `json:"last_used_at,omitzero" doc:"To some minutes."`
+	LastUsedAt Time   `json:"last_used_at,omitzero" doc:"Precise to a few minutes."`
 	ExpiresAt  Time   `json:"expires_at,omitzero"`
 	RevokedAt  Time   `json:"revoked_at,omitzero"`
 }
@@ -83,13 +83,13 @@ func (a *API) listTokens(ctx context.Context, _ *struct{}) (*List[Token], error)
 type NewToken struct {
 	Name string   `json:"name" minLength:"1" maxLength:"128"`
 	Role string   `json:"role" enum:"viewer,operator,admin"`
-	Good Duration `json:"good,omitempty" doc:"How long it is good. Default: until it is revoked."`
+	Good Duration `json:"good,omitempty" doc:"Lifetime. Default: until it is revoked."`
 }
 
 // Issued is a new token.
 type Issued struct {
 	ID    string `json:"id"`
-	Token string `json:"token" doc:"The secret. It is shown this once."`
+	Token string `json:"token" doc:"Secret. Returned only in this response."`
 }
 
 // createToken creates a token. It takes no Idempotency-Key: the response contains a secret,

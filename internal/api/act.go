@@ -23,7 +23,7 @@ const reasonHeader = "Perdure-Reason"
 func reasonParameter() *huma.Param {
 	return &huma.Param{
 		Name: reasonHeader, In: "header", Schema: &huma.Schema{Type: "string"},
-		Description: "Why it is done, for the audit log. Percent-encode what is not ASCII. Up to 1,000 bytes are kept.",
+		Description: "Reason of the change, for the audit log. Characters that are not ASCII must be percent-encoded. Up to 1,000 bytes are stored.",
 	}
 }
 

@@ -17,24 +17,24 @@ type Actor struct {
 	Type        string          `json:"type"`
 	ID          string          `json:"id"`
 	Status      actor.Status    `json:"status" enum:"active,done,error,stopped,quarantined"`
-	State       string          `json:"state" doc:"The active states, in words."`
-	Version     int64           `json:"version" doc:"How many steps it has taken."`
+	State       string          `json:"state" doc:"Active states, as text."`
+	Version     int64           `json:"version" doc:"Number of its transitions."`
 	Statechart  StatechartRef   `json:"statechart"`
 	Origin      string          `json:"origin" enum:"spawn,import,fork"`
-	Error       string          `json:"error,omitempty" doc:"Why it stands still."`
-	Caller      *ActorCaller    `json:"caller,omitempty" doc:"Who has spawned it."`
+	Error       string          `json:"error,omitempty" doc:"Error of a failed or quarantined actor."`
+	Caller      *ActorCaller    `json:"caller,omitempty" doc:"Caller that spawned it."`
 	CreatedAt   Time            `json:"created_at"`
 	UpdatedAt   Time            `json:"updated_at"`
 	NextTimerAt Time            `json:"next_timer_at,omitzero"`
-	Value       json.RawMessage `json:"value,omitempty" doc:"XState's state value."`
-	Input       json.RawMessage `json:"input,omitempty" doc:"Not in lists."`
-	Context     map[string]any  `json:"context,omitempty" doc:"Not in lists."`
-	Active      []string        `json:"active,omitempty" doc:"The ids of the active states. Not in lists."`
-	Children    []ActorChild    `json:"children,omitempty" doc:"Not in lists."`
-	Timers      []Timer         `json:"timers,omitempty" doc:"Not in lists."`
-	Invocations []Invocation    `json:"invocations,omitempty" doc:"The invoked actors outside the machine that have not answered. Not in lists."`
-	Snapshot    json.RawMessage `json:"snapshot,omitempty" doc:"The stored snapshot, only if the server does not know the machine. Not in lists."`
-	Events      []ActorEvent    `json:"events,omitempty" doc:"The events that its machine knows. Not in lists."`
+	Value       json.RawMessage `json:"value,omitempty" doc:"State value, as in XState."`
+	Input       json.RawMessage `json:"input,omitempty" doc:"Omitted from lists."`
+	Context     map[string]any  `json:"context,omitempty" doc:"Omitted from lists."`
+	Active      []string        `json:"active,omitempty" doc:"Ids of the active states. Omitted from lists."`
+	Children    []ActorChild    `json:"children,omitempty" doc:"Omitted from lists."`
+	Timers      []Timer         `json:"timers,omitempty" doc:"Omitted from lists."`
+	Invocations []Invocation    `json:"invocations,omitempty" doc:"Running invocations. Omitted from lists."`
+	Snapshot    json.RawMessage `json:"snapshot,omitempty" doc:"Stored snapshot, if the server does not have the statechart. Omitted from lists."`
+	Events      []ActorEvent    `json:"events,omitempty" doc:"Events of its statechart. Omitted from lists."`
 }
 
 // StatechartRef names a version of a statechart.
@@ -45,7 +45,7 @@ type StatechartRef struct {
 
 // ActorCaller is the caller of an actor.
 type ActorCaller struct {
-	Type string `json:"type" enum:"client,service,system" doc:"Requests may not be of the system."`
+	Type string `json:"type" enum:"client,service,system" doc:"Type of caller. The type system is reserved."`
 	ID   string `json:"id" maxLength:"256"`
 }
 
@@ -60,8 +60,8 @@ type ActorChild struct {
 
 // Invocation is an invoked promise that has not returned a result.
 type Invocation struct {
-	Src   string `json:"src" doc:"Its name."`
-	Path  string `json:"path" doc:"The actor in the tree that has invoked it."`
+	Src   string `json:"src" doc:"Name of the invocation."`
+	Path  string `json:"path" doc:"Actor in the tree that invoked it."`
 	Input any    `json:"input,omitempty"`
 }
 
@@ -134,7 +134,7 @@ func callerOf(ctx context.Context, named string) (actor.Caller, error) {
 	if p.Actor != nil {
 		caller := actor.Caller{Kind: actor.CallerKind(p.Actor.CallerKind), ID: p.Actor.CallerID}
 		if named != "" && named != string(caller.Kind)+":"+caller.ID {
-			return actor.Caller{}, errForbidden("the token is for another caller")
+			return actor.Caller{}, errForbidden("the actor token is for another caller")
 		}
 		return caller, nil
 	}
@@ -143,10 +143,10 @@ func callerOf(ctx context.Context, named string) (actor.Caller, error) {
 	}
 	kind, id, ok := strings.Cut(named, ":")
 	if kind == string(actor.System) {
-		return actor.Caller{}, errForbidden("no token is for the system")
+		return actor.Caller{}, errForbidden("caller type \"system\" is reserved")
 	}
 	if !ok || kind != string(actor.Client) && kind != string(actor.Service) {
-		return actor.Caller{}, NewProblem(422, codeInvalid, "a caller is written as client:ada or service:billing")
+		return actor.Caller{}, NewProblem(422, codeInvalid, "caller must be client:<id> or service:<id>")
 	}
 	return actor.Caller{Kind: actor.CallerKind(kind), ID: id}, nil
 }
@@ -155,7 +155,7 @@ func callerOf(ctx context.Context, named string) (actor.Caller, error) {
 type ActorMatch struct {
 	Type   string         `query:"type" json:"type,omitempty" maxLength:"128"`
 	Status []actor.Status `query:"status" json:"status,omitempty" enum:"active,done,error,stopped,quarantined"`
-	State  string         `query:"state" json:"state,omitempty" maxLength:"512" doc:"The path of a state that is active: open.waiting."`
+	State  string         `query:"state" json:"state,omitempty" maxLength:"512" doc:"Path of an active state, for example open.waiting."`
 }
 
 func (m ActorMatch) narrows() bool { return m.Type+m.State != "" || len(m.Status) > 0 }
@@ -232,27 +232,27 @@ func showChildren(states []statechart.State) []ActorChild {
 // LogEntry is one transition of an actor.
 type LogEntry struct {
 	Seq     int64           `json:"seq"`
-	At      Time            `json:"at" doc:"The time that the machine saw."`
-	Kind    actor.EntryKind `json:"kind" doc:"start, event, timer, done, error or stop."`
+	At      Time            `json:"at" doc:"Time of the transition, by the clock of the actor."`
+	Kind    actor.EntryKind `json:"kind" doc:"Cause: start, event, timer, done, error or stop."`
 	Event   json.RawMessage `json:"event,omitempty"`
 	Caller  string          `json:"caller,omitempty"`
-	From    []string        `json:"from" nullable:"false" doc:"The ids of the states before the step."`
-	To      []string        `json:"to" nullable:"false" doc:"The ids of the states after it."`
+	From    []string        `json:"from" nullable:"false" doc:"Ids of the active states before the transition."`
+	To      []string        `json:"to" nullable:"false" doc:"Ids of the active states after the transition."`
 	State   string          `json:"state"`
-	Output  json.RawMessage `json:"output" doc:"What the step emitted and logged."`
+	Output  json.RawMessage `json:"output" doc:"Events and logs that the transition emitted."`
 	Version int64           `json:"version"`
 }
 
 type logInput struct {
 	ByActor
-	After int64 `query:"after" minimum:"0" maximum:"9007199254740991" doc:"The step to go on after."`
+	After int64 `query:"after" minimum:"0" maximum:"9007199254740991" doc:"Number of a transition; only later transitions are returned."`
 	Limit int   `query:"limit" minimum:"1" maximum:"200" default:"50"`
 }
 
 // ActorLog is the log of an actor, transition by transition.
 type ActorLog struct {
 	Data []LogEntry `json:"data" nullable:"false"`
-	Next *int64     `json:"next_after" required:"true" doc:"The step to go on after; null if this was the last."`
+	Next *int64     `json:"next_after" required:"true" doc:"Value of after for the next page; null on the last page."`
 }
 
 func (a *API) getLog(ctx context.Context, in *logInput) (*One[ActorLog], error) {

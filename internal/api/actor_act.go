@@ -19,7 +19,7 @@ type actOnActor struct {
 
 // AsCaller names the caller as which an operator acts on an actor.
 type AsCaller struct {
-	Caller string `query:"caller" maxLength:"300" doc:"As whom: client:ada or service:billing. Default: a service of the token's name."`
+	Caller string `query:"caller" maxLength:"300" doc:"Caller, for example client:ada or service:billing. Default: a service with the name of the API token."`
 }
 
 func (a *API) stopActor(ctx context.Context, in *actOnActor) (*Done[Acted], error) {
@@ -32,7 +32,7 @@ func (a *API) resumeActor(ctx context.Context, in *actOnActor) (*Done[Acted], er
 
 // ActorReset names the transition to which an actor is reset.
 type ActorReset struct {
-	Step int64 `json:"step,omitempty" minimum:"0" maximum:"9007199254740991" doc:"A step of the log. Default: the last step that can be computed from the log."`
+	Step int64 `json:"step,omitempty" minimum:"0" maximum:"9007199254740991" doc:"Number of a transition in the log. Default: the last transition that can be computed from the log."`
 }
 
 type resetActorInput struct {
@@ -94,7 +94,7 @@ func (a *API) onActor(ctx context.Context, action string) (func(*perdure.Tx, str
 	return func(tx *perdure.Tx, id string) error {
 		actorType, name, found := strings.Cut(id, "/")
 		if !found {
-			return host.In(tx).Fail(fault.Invalidf("actor", "%q is no type and id with a slash between", id))
+			return host.In(tx).Fail(fault.Invalidf("actor", "must be <type>/<id>, got %q", id))
 		}
 		return act(tx, actor.Ref{Type: actorType, ID: name}, by)
 	}, nil

@@ -13,17 +13,17 @@ import (
 type Timer struct {
 	Key         string          `json:"key"`
 	Kind        string          `json:"kind" enum:"timer"`
-	Type        string          `json:"type" doc:"The type of the event that it will send."`
+	Type        string          `json:"type" doc:"Type of the event that it sends."`
 	Event       json.RawMessage `json:"event"`
 	DueAt       Time            `json:"due_at"`
-	Delay       Duration        `json:"delay" doc:"How long the machine wanted to wait."`
+	Delay       Duration        `json:"delay" doc:"Delay of the transition."`
 	ScheduledAt Time            `json:"scheduled_at"`
-	Path        string          `json:"path,omitempty" doc:"The actor in the tree that has scheduled it."`
-	Target      string          `json:"target,omitempty" doc:"The actor in the tree that gets the event."`
-	State       string          `json:"state,omitempty" doc:"The state whose delay it is."`
-	Leads       []string        `json:"leads,omitempty" doc:"The states that it can lead to now."`
-	Crashes     int             `json:"crashes,omitempty" doc:"The number of processes that died while they fired it."`
-	Error       string          `json:"error,omitempty" doc:"Why it is quarantined. It fires only after it was retried, moved or fired."`
+	Path        string          `json:"path,omitempty" doc:"Actor in the tree that scheduled it."`
+	Target      string          `json:"target,omitempty" doc:"Actor in the tree that receives the event."`
+	State       string          `json:"state,omitempty" doc:"State of the delayed transition."`
+	Leads       []string        `json:"leads,omitempty" doc:"Possible target states."`
+	Crashes     int             `json:"crashes,omitempty" doc:"Number of processes that crashed while they fired it."`
+	Error       string          `json:"error,omitempty" doc:"Reason of the quarantine. A quarantined timer does not fire until it is retried, moved or fired."`
 }
 
 func showTimer(t actor.Timer) Timer {

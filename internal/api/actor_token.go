@@ -12,10 +12,10 @@ type ActorToken struct {
 	Actor struct {
 		Type string `json:"type"`
 		ID   string `json:"id"`
-	} `json:"actor" doc:"The one actor that it opens."`
-	Caller     ActorCaller `json:"caller" doc:"The caller that its holder is."`
+	} `json:"actor" doc:"Actor that the token gives access to."`
+	Caller     ActorCaller `json:"caller" doc:"Caller that the token authenticates."`
 	CreatedAt  Time        `json:"created_at"`
-	LastUsedAt Time        `json:"last_used_at,omitzero" doc:"To some minutes."`
+	LastUsedAt Time        `json:"last_used_at,omitzero" doc:"Precise to a few minutes."`
 	ExpiresAt  Time        `json:"expires_at,omitzero"`
 	RevokedAt  Time        `json:"revoked_at,omitzero"`
 }

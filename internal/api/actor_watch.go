@@ -22,9 +22,9 @@ type Snapshot struct {
 	ID      string       `json:"id"`
 	Version int64        `json:"version"`
 	Status  actor.Status `json:"status" enum:"active,done,error,stopped,quarantined"`
-	Value   any          `json:"value" doc:"XState's state value."`
-	Public  any          `json:"public" doc:"context.public."`
-	Private any          `json:"private" doc:"What context.private has for the caller."`
+	Value   any          `json:"value" doc:"State value, as in XState."`
+	Public  any          `json:"public" doc:"Value of context.public."`
+	Private any          `json:"private" doc:"Value of context.private for the caller."`
 }
 
 func showSnapshot(v actor.View) Snapshot {
@@ -33,9 +33,9 @@ func showSnapshot(v actor.View) Snapshot {
 
 type snapshotInput struct {
 	ByActor
-	Caller  string `query:"caller" maxLength:"300" doc:"As whom: client:ada or service:billing. Default: a service of the token's name."`
-	State   string `query:"wait_for_state" maxLength:"512" doc:"Wait until this state is active: open.waiting."`
-	Timeout string `query:"timeout" doc:"How long to wait, up to 5m. Default: 30s."`
+	Caller  string `query:"caller" maxLength:"300" doc:"Caller, for example client:ada or service:billing. Default: a service with the name of the API token."`
+	State   string `query:"wait_for_state" maxLength:"512" doc:"State to wait for, for example open.waiting."`
+	Timeout string `query:"timeout" doc:"Maximum time to wait, at most 5m. Default: 30s."`
 }
 
 // getSnapshot returns the snapshot that the caller sees. A request that waits is answered
@@ -80,9 +80,9 @@ func isIn(value any, state string) bool {
 
 // Patch is a change of a snapshot.
 type Patch struct {
-	From    int64          `json:"from" doc:"The version that it changes."`
-	Version int64          `json:"version" doc:"The version that it leads to."`
-	Patch   jsondiff.Patch `json:"patch" doc:"RFC 6902."`
+	From    int64          `json:"from" doc:"Version before the patch."`
+	Version int64          `json:"version" doc:"Version after the patch."`
+	Patch   jsondiff.Patch `json:"patch" doc:"JSON Patch (RFC 6902)."`
 }
 
 // differ turns the views of a watch into a snapshot and then patches.
@@ -115,7 +115,7 @@ func (d *differ) next(v actor.View) (string, any, error) {
 type watchInput struct {
 	ByActor
 	Resume
-	Caller string `query:"caller" maxLength:"300" doc:"As whom: client:ada or service:billing. Default: a service of the token's name."`
+	Caller string `query:"caller" maxLength:"300" doc:"Caller, for example client:ada or service:billing. Default: a service with the name of the API token."`
 }
 
 // watch starts to watch an actor from a version that the client has, if that version is
@@ -220,7 +220,7 @@ const socketTimeout = 10 * time.Second
 // routes that do not require the role themselves.
 func mayOperate(p Principal) error {
 	if p.Actor == nil && p.Role < Operator {
-		return NewProblem(http.StatusForbidden, codeForbidden, "sending needs the role operator")
+		return NewProblem(http.StatusForbidden, codeForbidden, "the role operator is required to send events")
 	}
 	return nil
 }

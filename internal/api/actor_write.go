@@ -15,22 +15,22 @@ import (
 // Spawn describes an actor to be created.
 type Spawn struct {
 	Type     string          `json:"type" maxLength:"128"`
-	ID       string          `json:"id,omitempty" maxLength:"256" doc:"Default: a new one."`
-	Caller   *ActorCaller    `json:"caller,omitempty" doc:"Who spawns it. Default: a service of the token's name."`
+	ID       string          `json:"id,omitempty" maxLength:"256" doc:"Default: a new id."`
+	Caller   *ActorCaller    `json:"caller,omitempty" doc:"Caller that spawns it. Default: a service with the name of the API token."`
 	Input    json.RawMessage `json:"input,omitempty"`
-	IfAbsent bool            `json:"if_absent,omitempty" doc:"Answer with the actor that has the name, if there is one."`
+	IfAbsent bool            `json:"if_absent,omitempty" doc:"Returns the existing actor if the id is already in use."`
 }
 
 // Receipt is the result of a spawn or an event.
 type Receipt struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id"`
-	Version   int64           `json:"version" doc:"The step that it led to."`
+	Version   int64           `json:"version" doc:"Number of the transition."`
 	Created   bool            `json:"created,omitempty"`
-	Duplicate bool            `json:"duplicate,omitempty" doc:"The event with this key was handled before."`
-	Dropped   bool            `json:"dropped,omitempty" doc:"The actor had ended, so nothing happened."`
-	Snapshot  Snapshot        `json:"snapshot" doc:"What the caller sees now."`
-	Output    json.RawMessage `json:"output" doc:"What the step emitted and logged."`
+	Duplicate bool            `json:"duplicate,omitempty" doc:"True if an event with this key was already handled."`
+	Dropped   bool            `json:"dropped,omitempty" doc:"True if the actor was finished and the event was dropped."`
+	Snapshot  Snapshot        `json:"snapshot" doc:"Snapshot that the caller can see."`
+	Output    json.RawMessage `json:"output" doc:"Events and logs that the transition emitted."`
 }
 
 func showReceipt(r actor.Receipt) Receipt {
@@ -66,9 +66,9 @@ func (a *API) spawnActor(ctx context.Context, in *Posted[Spawn]) (*Done[Receipt]
 type sendInput struct {
 	Keyed
 	ByActor
-	Caller string          `query:"caller" maxLength:"300" doc:"As whom: client:ada or service:billing. Default: a service of the token's name."`
-	Once   string          `query:"key" maxLength:"512" doc:"A key of the event: the actor handles only the first event with it."`
-	Body   json.RawMessage `doc:"The event: an object with a type."`
+	Caller string          `query:"caller" maxLength:"300" doc:"Caller, for example client:ada or service:billing. Default: a service with the name of the API token."`
+	Once   string          `query:"key" maxLength:"512" doc:"Idempotency key of the event. The actor handles only the first event with a key."`
+	Body   json.RawMessage `doc:"Event: an object with a type."`
 }
 
 // sendEvent sends an event to an actor. Without an Idempotency-Key the event may share its
@@ -107,7 +107,7 @@ func (a *API) deleteActor(ctx context.Context, in *ByActor) (*struct{}, error) {
 // ActorTokenInput describes a token to be created for one actor and one caller.
 type ActorTokenInput struct {
 	Caller ActorCaller `json:"caller"`
-	Good   Duration    `json:"good,omitempty" doc:"How long it is good. Default: 24h."`
+	Good   Duration    `json:"good,omitempty" doc:"Lifetime. Default: 24h."`
 }
 
 type actorTokenInput struct {
@@ -123,7 +123,7 @@ func (a *API) createActorToken(ctx context.Context, in *actorTokenInput) (*One[I
 		return nil, err
 	}
 	if in.Body.Caller.Type == string(actor.System) {
-		return nil, NewProblem(http.StatusUnprocessableEntity, codeInvalid, "nobody outside is the system")
+		return nil, NewProblem(http.StatusUnprocessableEntity, codeInvalid, "caller type \"system\" is reserved")
 	}
 	scope := auth.ActorScope{Type: in.Type, ID: in.ID, CallerKind: in.Body.Caller.Type, CallerID: in.Body.Caller.ID}
 	issued, err := access.CreateActor(ctx, scope, time.Duration(in.Body.Good))

@@ -16,32 +16,32 @@ import (
 
 // Alarm is a call of a handler at a time, once or repeatedly.
 type Alarm struct {
-	ID             string          `json:"id" doc:"Its name, or that of its actor and its name with slashes between: order/42/reminder."`
-	Actor          *ActorRef       `json:"actor,omitempty" doc:"Whose it is, unless it is nobody's."`
-	Kind           string          `json:"kind" enum:"alarm,timer" doc:"Set by a caller, or the delay of an actor, which is changed as one of its timers."`
+	ID             string          `json:"id" doc:"Name of the alarm. With an actor, the type and id of the actor precede it: order/42/reminder."`
+	Actor          *ActorRef       `json:"actor,omitempty" doc:"Owning actor, if any."`
+	Kind           string          `json:"kind" enum:"alarm,timer" doc:"Alarm of a caller, or timer of an actor. Timers are changed by the routes of the actor."`
 	Type           string          `json:"type"`
 	Status         alarm.Status    `json:"status" enum:"scheduled,ready,retrying,running,failed,quarantined"`
-	Payload        json.RawMessage `json:"payload,omitempty" doc:"Not in lists."`
+	Payload        json.RawMessage `json:"payload,omitempty" doc:"Omitted from lists."`
 	Priority       Priority        `json:"priority"`
 	DueAt          Time            `json:"due_at"`
-	ScheduledAt    Time            `json:"scheduled_at" doc:"The time that it is for, which a retry does not change."`
+	ScheduledAt    Time            `json:"scheduled_at" doc:"Scheduled time. A retry does not change it."`
 	Every          Duration        `json:"every,omitempty"`
 	Cron           string          `json:"cron,omitempty"`
 	Zone           string          `json:"zone,omitempty"`
-	Text           string          `json:"text,omitempty" doc:"When it recurs, in words."`
+	Text           string          `json:"text,omitempty" doc:"Recurrence, as text."`
 	Missed         perdure.Missed  `json:"missed,omitempty"`
-	MaxMissed      int             `json:"max_missed,omitempty" doc:"Bounds missed=all."`
-	Retry          Retry           `json:"retry,omitzero" doc:"Not in lists."`
+	MaxMissed      int             `json:"max_missed,omitempty" doc:"Maximum number of missed ticks that fire with missed=all."`
+	Retry          Retry           `json:"retry,omitzero" doc:"Omitted from lists."`
 	Attempts       int             `json:"attempts"`
 	MaxAttempts    int             `json:"max_attempts"`
 	Crashes        int             `json:"crashes"`
-	Error          string          `json:"error,omitempty" doc:"The last one."`
+	Error          string          `json:"error,omitempty" doc:"Last error."`
 	Webhook        string          `json:"webhook,omitempty"`
 	Worker         string          `json:"worker,omitempty"`
 	CreatedAt      Time            `json:"created_at"`
 	LastAttemptAt  Time            `json:"last_attempt_at,omitzero"`
 	LeaseExpiresAt Time            `json:"lease_expires_at,omitzero"`
-	Timeline       []Attempt       `json:"timeline,omitempty" doc:"The attempts since it was scheduled, oldest first: the newest 50 that did not succeed, and the one that runs. Not in lists."`
+	Timeline       []Attempt       `json:"timeline,omitempty" doc:"Attempts since it was scheduled, oldest first: the newest 50 failed attempts and the running attempt. Omitted from lists."`
 }
 
 // ActorRef names an actor.
@@ -72,8 +72,8 @@ func showAlarmRow(r alarm.Record) Alarm {
 
 // ByAlarm is the input of a route for one alarm.
 type ByAlarm struct {
-	ID    string `path:"id" maxLength:"800" doc:"The id, with its slashes escaped; with actor only the name of the alarm."`
-	Actor string `query:"actor" maxLength:"400" doc:"The actor of the alarm: its type and id with a slash between, or none. Required if the id of the actor has slashes, or the name of an alarm without an actor has two."`
+	ID    string `path:"id" maxLength:"800" doc:"Id, with its slashes escaped. With the parameter actor, only the name of the alarm."`
+	Actor string `query:"actor" maxLength:"400" doc:"Owning actor as type/id, or none. Required if the id of the actor has slashes, or if the name of an alarm without an actor has two slashes."`
 }
 
 // key returns the key of the alarm, and records it for the audit log.
@@ -109,7 +109,7 @@ func (t *act) onAlarms(keys ...alarm.Key) {
 type AlarmMatch struct {
 	Type   string         `query:"type" json:"type,omitempty" maxLength:"128"`
 	Status []alarm.Status `query:"status" json:"status,omitempty" enum:"scheduled,ready,retrying,running,failed,quarantined"`
-	Actor  string         `query:"actor" json:"actor,omitempty" maxLength:"400" doc:"Those of one actor: its type and id with a slash between."`
+	Actor  string         `query:"actor" json:"actor,omitempty" maxLength:"400" doc:"Filter by owning actor, as type/id."`
 }
 
 func (m AlarmMatch) narrows() bool { return m.Type+m.Actor != "" || len(m.Status) > 0 }
@@ -121,7 +121,7 @@ func (m AlarmMatch) filter() (alarm.Filter, error) {
 	}
 	var found bool
 	if f.ActorType, f.ActorID, found = strings.Cut(m.Actor, "/"); !found || f.ActorType == "" || f.ActorID == "" {
-		return f, fault.Invalidf("actor", "is no type and id with a slash between")
+		return f, fault.Invalidf("actor", "must be <type>/<id>, got %q", m.Actor)
 	}
 	return f, nil
 }
@@ -129,9 +129,9 @@ func (m AlarmMatch) filter() (alarm.Filter, error) {
 type alarmFilter struct {
 	Paging
 	AlarmMatch
-	Kind    string `query:"kind" enum:"alarm,timer" default:"alarm" doc:"Those that callers have set, or the delays of actors."`
+	Kind    string `query:"kind" enum:"alarm,timer" default:"alarm" doc:"Filter by kind: alarms of callers, or timers of actors."`
 	Unowned bool   `query:"unowned" doc:"Only alarms without an actor."`
-	Due     bool   `query:"due" doc:"Only alarms that are due and not claimed yet."`
+	Due     bool   `query:"due" doc:"Only alarms that are due and not running."`
 }
 
 func (a *API) listAlarms(ctx context.Context, in *alarmFilter) (*List[Alarm], error) {
@@ -213,16 +213,16 @@ func alarmTag(r *alarm.Record) (string, error) {
 type AlarmInput struct {
 	Type      string          `json:"type" maxLength:"128"`
 	Payload   json.RawMessage `json:"payload,omitempty" doc:"Default: null."`
-	At        Time            `json:"at,omitzero" doc:"When it is due. Default: now."`
-	Delay     Duration        `json:"delay,omitempty" doc:"How long to wait, instead of at."`
-	Every     *Duration       `json:"every,omitempty" doc:"The interval at which it recurs, more than 0."`
-	Cron      string          `json:"cron,omitempty" maxLength:"256" doc:"The expression by which it recurs, instead of every."`
-	Zone      string          `json:"zone,omitempty" maxLength:"64" doc:"The IANA time zone of cron. Default: UTC."`
-	Missed    perdure.Missed  `json:"missed,omitempty" enum:"once,skip,all" doc:"What becomes of ticks that passed unfired. Default: once."`
+	At        Time            `json:"at,omitzero" doc:"Due time. Default: now."`
+	Delay     Duration        `json:"delay,omitempty" doc:"Delay until it is due, instead of at."`
+	Every     *Duration       `json:"every,omitempty" doc:"Interval of a recurring alarm. Must be positive."`
+	Cron      string          `json:"cron,omitempty" maxLength:"256" doc:"Cron expression of a recurring alarm, instead of every."`
+	Zone      string          `json:"zone,omitempty" maxLength:"64" doc:"IANA time zone of cron. Default: UTC."`
+	Missed    perdure.Missed  `json:"missed,omitempty" enum:"once,skip,all" doc:"Handling of missed ticks. Default: once."`
 	MaxMissed int             `json:"max_missed,omitempty" minimum:"0" maximum:"2147483647"`
 	Priority  Priority        `json:"priority,omitempty"`
 	Retry     *Retry          `json:"retry,omitempty"`
-	Webhook   string          `json:"webhook,omitempty" maxLength:"2048" doc:"The URL that is told of what becomes of it."`
+	Webhook   string          `json:"webhook,omitempty" maxLength:"2048" doc:"URL that receives notifications about the alarm."`
 }
 
 type scheduleAlarmInput struct {
@@ -241,7 +241,7 @@ func (a *API) scheduleAlarm(ctx context.Context, in *scheduleAlarmInput) (*Tagge
 	var every time.Duration
 	if b.Every != nil {
 		if every = time.Duration(*b.Every); every <= 0 {
-			return nil, fault.Invalidf("every", "has to be more than 0, not %v", every)
+			return nil, fault.Invalidf("every", "must be positive, got %v", every)
 		}
 	}
 	options := &alarm.ScheduleOptions{
@@ -276,7 +276,7 @@ type cancelAlarmInput struct {
 
 // Cancellation is the result of cancelling an alarm.
 type Cancellation struct {
-	Result alarm.Cancellation `json:"result" enum:"prevented,too_late" doc:"prevented: it will not run. too_late: it is removed, but its handler was running or had been run."`
+	Result alarm.Cancellation `json:"result" enum:"prevented,too_late" doc:"Result. prevented: the alarm will not run. too_late: the alarm was removed, but its handler had started."`
 }
 
 func (a *API) cancelAlarm(ctx context.Context, in *cancelAlarmInput) (*One[Cancellation], error) {
@@ -311,7 +311,7 @@ func (a *API) cancelAlarm(ctx context.Context, in *cancelAlarmInput) (*One[Cance
 
 type cancelAlarmsInput struct {
 	Type  string `query:"type" required:"true" minLength:"1" maxLength:"128"`
-	Actor string `query:"actor" maxLength:"400" doc:"Only those of one actor: its type and id with a slash between."`
+	Actor string `query:"actor" maxLength:"400" doc:"Filter by owning actor, as type/id."`
 }
 
 // Cancelled is the number of cancelled alarms.

@@ -10,7 +10,7 @@ import (
 
 // MoveInput is the new due time of a work item.
 type MoveInput struct {
-	At Time `json:"at" doc:"A time in the past means now."`
+	At Time `json:"at" doc:"New due time. A time in the past means now."`
 }
 
 type moveAlarmInput struct {

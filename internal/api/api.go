@@ -101,10 +101,10 @@ type API struct {
 func New(c Config) (*API, error) {
 	if c.Engine == nil || c.Auth == nil || c.lacks(c.Machines == nil, "definitions", "instances", "schedules") ||
 		c.lacks(c.Alarms == nil, "alarms") || c.lacks(c.Actors == nil, "actors", "statecharts") {
-		return nil, fault.Invalidf("Config", "needs an engine with its machines, alarms and actors, and an Auth")
+		return nil, fault.Invalidf("Config", "must have Engine, Machines, Alarms, Actors and Auth")
 	}
 	if c.OnError == nil {
-		c.OnError = func(err error) { slog.Error("answer a request", "error", err) }
+		c.OnError = func(err error) { slog.Error("request failed", "error", err) }
 	}
 	a := &API{config: c, rt: host.Of(c.Engine), mux: http.NewServeMux(), routes: map[string]Route{}}
 	if err := a.open(); err != nil {
@@ -133,7 +133,7 @@ func (c *Config) lacks(absent bool, resources ...string) bool {
 // refuseForeign refuses a request that changes something and comes from a page of another
 // site.
 func refuseForeign(w http.ResponseWriter, r *http.Request) {
-	writeProblem(w, newProblem(http.StatusForbidden, codeForbidden, "the request comes from another site", requestOf(r.Context())))
+	writeProblem(w, newProblem(http.StatusForbidden, codeForbidden, "requests from other sites are not allowed", requestOf(r.Context())))
 }
 
 // open creates the parts that the handlers read through.
@@ -174,8 +174,8 @@ func (a *API) humaConfig() huma.Config {
 	c.Transformers = []huma.Transformer{a.problems, a.redact}
 	c.RejectUnknownQueryParameters = true
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		"token":   {Type: "http", Scheme: "bearer", Description: "An API token with a role, or the token of an actor."},
-		"session": {Type: "apiKey", In: "cookie", Name: "perdure_session", Description: "A session of the dashboard."},
+		"token":   {Type: "http", Scheme: "bearer", Description: "API token with a role, or actor token."},
+		"session": {Type: "apiKey", In: "cookie", Name: "perdure_session", Description: "Session of the dashboard."},
 	}
 	return c
 }
@@ -231,7 +231,7 @@ func (a *API) panicked(w *watched, req *request, p any) {
 	}
 	a.report(req, fmt.Errorf("panic: %v", p))
 	if w.status == 0 {
-		writeProblem(w, newProblem(http.StatusInternalServerError, codeInternal, "the server failed to answer", req))
+		writeProblem(w, newProblem(http.StatusInternalServerError, codeInternal, "request failed", req))
 	}
 }
 
@@ -275,11 +275,11 @@ func (a *API) unknown(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if len(allowed) == 0 {
-		writeProblem(w, newProblem(http.StatusNotFound, codeNotFound, "there is no such route", req))
+		writeProblem(w, newProblem(http.StatusNotFound, codeNotFound, "route not found", req))
 		return
 	}
 	for _, method := range allowed {
 		w.Header().Add("Allow", method)
 	}
-	writeProblem(w, newProblem(http.StatusMethodNotAllowed, codeInvalid, "the route does not have the method "+r.Method, req))
+	writeProblem(w, newProblem(http.StatusMethodNotAllowed, codeInvalid, "route does not support the method "+r.Method, req))
 }

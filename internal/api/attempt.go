@@ -7,14 +7,14 @@ import (
 
 // Attempt is one execution of a work item.
 type Attempt struct {
-	Number   int           `json:"number,omitempty" doc:"Which one it was since the work was begun, or begun again by an operator; of an instance, of its step."`
-	Step     string        `json:"step,omitempty" doc:"That of an instance."`
-	Outcome  retry.Outcome `json:"outcome" enum:"running,succeeded,failed,lost,cancelled" doc:"Lost: its process was, or its claim with its lease."`
-	Error    string        `json:"error,omitempty" doc:"With the stack of a panic."`
-	Worker   string        `json:"worker,omitempty" doc:"The process that made it, where that is known."`
-	BeganAt  Time          `json:"began_at,omitzero" doc:"Where that is known."`
+	Number   int           `json:"number,omitempty" doc:"Number of the attempt since the work, or the step of an instance, was started or retried by an operator."`
+	Step     string        `json:"step,omitempty" doc:"Step of an instance."`
+	Outcome  retry.Outcome `json:"outcome" enum:"running,succeeded,failed,lost,cancelled" doc:"Outcome. lost: the process crashed or the lease expired."`
+	Error    string        `json:"error,omitempty" doc:"Error, with the stack of a panic."`
+	Worker   string        `json:"worker,omitempty" doc:"Process that ran it, if known."`
+	BeganAt  Time          `json:"began_at,omitzero" doc:"Start time, if known."`
 	EndedAt  Time          `json:"ended_at,omitzero"`
-	Duration *float64      `json:"duration_ms,omitempty" doc:"How long it took, in milliseconds, where that is known."`
+	Duration *float64      `json:"duration_ms,omitempty" doc:"Duration in milliseconds, if known."`
 }
 
 func showAttempts(attempts []retry.Attempt) []Attempt {
@@ -33,8 +33,8 @@ func showAttempts(attempts []retry.Attempt) []Attempt {
 // Fact is a recorded fact of the business process of a task.
 type Fact struct {
 	Kind    string `json:"kind" enum:"scheduled,failed,succeeded"`
-	Attempt int    `json:"attempt" doc:"The attempt of the process that it is about."`
-	Task    string `json:"task,omitempty" doc:"The task that was scheduled."`
+	Attempt int    `json:"attempt" doc:"Attempt of the business process."`
+	Task    string `json:"task,omitempty" doc:"Task that was scheduled."`
 	Error   string `json:"error,omitempty"`
 	At      Time   `json:"at"`
 }

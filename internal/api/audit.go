@@ -13,22 +13,22 @@ import (
 type AuditEntry struct {
 	ID        string          `json:"id"`
 	At        Time            `json:"at"`
-	Action    string          `json:"action" doc:"The operation, by its id in this document." example:"cancel-instance"`
-	Kind      string          `json:"kind" doc:"What it was done to." example:"instances"`
-	Target    string          `json:"target" doc:"The id of that."`
-	Principal string          `json:"principal" doc:"The token that did it, or local, or the user of a command." example:"token:0198…"`
-	Name      string          `json:"name" doc:"The name of the token."`
+	Action    string          `json:"action" doc:"Operation, by its id in this document." example:"cancel-instance"`
+	Kind      string          `json:"kind" doc:"Kind of the target." example:"instances"`
+	Target    string          `json:"target" doc:"Id of the target."`
+	Principal string          `json:"principal" doc:"API token, local, or the user of a command." example:"token:0198…"`
+	Name      string          `json:"name" doc:"Name of the API token."`
 	Role      string          `json:"role"`
-	Via       string          `json:"via" enum:"http,dashboard,socket,cli,system" doc:"How it was done. A client can claim to be the command line."`
-	Address   string          `json:"address,omitempty" doc:"From where."`
-	Request   string          `json:"request,omitempty" doc:"The id of the request, as the answer and the log have it."`
-	Reason    string          `json:"reason,omitempty" doc:"What the operator gave as the reason."`
-	Input     json.RawMessage `json:"input,omitempty" doc:"What was asked for. It has the sizes of payloads, not the payloads."`
-	Before    json.RawMessage `json:"before,omitempty" doc:"The thing before."`
-	After     json.RawMessage `json:"after,omitempty" doc:"The thing after, or the result."`
-	Chain     int             `json:"chain" doc:"The chain that the entry is in."`
-	Seq       int64           `json:"seq" doc:"Its place in the chain."`
-	Hash      string          `json:"hash" doc:"Of the entry and of all before it in the chain."`
+	Via       string          `json:"via" enum:"http,dashboard,socket,cli,system" doc:"Interface. A client can claim to be the command line."`
+	Address   string          `json:"address,omitempty" doc:"Address of the client."`
+	Request   string          `json:"request,omitempty" doc:"Id of the request, as in the response and the log."`
+	Reason    string          `json:"reason,omitempty" doc:"Reason that the operator gave."`
+	Input     json.RawMessage `json:"input,omitempty" doc:"Parameters of the request. It has the sizes of payloads instead of the payloads."`
+	Before    json.RawMessage `json:"before,omitempty" doc:"Target before the change."`
+	After     json.RawMessage `json:"after,omitempty" doc:"Target after the change, or the result."`
+	Chain     int             `json:"chain" doc:"Chain of the entry."`
+	Seq       int64           `json:"seq" doc:"Position in the chain."`
+	Hash      string          `json:"hash" doc:"Hash of the entry and of all earlier entries of the chain."`
 }
 
 // ShowAudit returns an entry as the API and the command line show it.
@@ -50,12 +50,12 @@ func document(text string) json.RawMessage {
 
 type auditFilter struct {
 	Paging
-	Action    string    `query:"action" maxLength:"128" doc:"Those of one operation."`
-	Kind      string    `query:"kind" maxLength:"64" doc:"Those on things of one kind."`
-	Target    string    `query:"target" maxLength:"1024" doc:"Those on one thing; needs a kind."`
-	Principal string    `query:"principal" maxLength:"128" doc:"Those of one token: token: and its id."`
-	Since     time.Time `query:"since" doc:"Those from this time on."`
-	Until     time.Time `query:"until" doc:"Those before this time."`
+	Action    string    `query:"action" maxLength:"128" doc:"Filter by operation."`
+	Kind      string    `query:"kind" maxLength:"64" doc:"Filter by kind of target."`
+	Target    string    `query:"target" maxLength:"1024" doc:"Filter by id of the target. Requires kind."`
+	Principal string    `query:"principal" maxLength:"128" doc:"Filter by principal, for example token:<id>."`
+	Since     time.Time `query:"since" doc:"Filter by time: from this time on."`
+	Until     time.Time `query:"until" doc:"Filter by time: before this time."`
 }
 
 func (a *API) listAudit(ctx context.Context, in *auditFilter) (*List[AuditEntry], error) {

@@ -95,10 +95,10 @@ func (r Route) admits(p Principal, req *http.Request) error {
 		if r.Actor { // for another actor, the token is not valid at all
 			return ErrUnauthenticated
 		}
-		return errForbidden("the token is for one actor")
+		return errForbidden("an actor token is only for the routes of its actor")
 	}
 	if p.Role < r.Role {
-		return errForbidden("the route needs the role " + r.Role.String())
+		return errForbidden("the route requires the role " + r.Role.String())
 	}
 	return nil
 }

@@ -19,16 +19,16 @@ type match interface{ narrows() bool }
 // filter finds.
 type Many[F match] struct {
 	IDs    []string `json:"ids,omitempty" maxItems:"1000"`
-	Filter *F       `json:"filter,omitempty" doc:"Finds up to 1,000, as the list does; repeat the request while the answer is capped. It needs a field at least."`
-	DryRun bool     `json:"dry_run,omitempty" doc:"Only tell how many would be acted on."`
+	Filter *F       `json:"filter,omitempty" doc:"Filter of the list, with at least one field. It selects up to 1,000 items. Repeat the request while the response is capped."`
+	DryRun bool     `json:"dry_run,omitempty" doc:"Counts the items without changing them."`
 }
 
 // BulkResult is the result of an action on many resources.
 type BulkResult struct {
-	Matched int             `json:"matched" doc:"How many were found."`
-	Done    int             `json:"done" doc:"On how many the action was done."`
-	Capped  bool            `json:"capped" doc:"There are more than one request acts on."`
-	Errors  []ProblemDetail `json:"errors,omitempty" doc:"Why it was not done on the others, by their ids; up to 20."`
+	Matched int             `json:"matched" doc:"Number of items found."`
+	Done    int             `json:"done" doc:"Number of items changed."`
+	Capped  bool            `json:"capped" doc:"True if there are more items than one request changes."`
+	Errors  []ProblemDetail `json:"errors,omitempty" doc:"Errors of items that were not changed, by id; at most 20."`
 
 	did map[string]bool // the ids on which the action was done
 }
@@ -53,11 +53,11 @@ type chosen struct {
 func choose[F match](m Many[F], find func(F) finder) (chosen, error) {
 	switch {
 	case (len(m.IDs) == 0) == (m.Filter == nil):
-		return chosen{}, fault.Invalidf("body", "needs either ids or a filter")
+		return chosen{}, fault.Invalidf("body", "must have either ids or a filter")
 	case m.Filter == nil:
 		return chosen{ids: m.IDs, dryRun: m.DryRun}, nil
 	case !(*m.Filter).narrows():
-		return chosen{}, fault.Invalidf("body.filter", "is empty, and that would be all")
+		return chosen{}, fault.Invalidf("body.filter", "must not be empty: it would select all items")
 	}
 	ids, capped, err := find(*m.Filter).all()
 	return chosen{ids: ids, capped: capped, dryRun: m.DryRun}, err

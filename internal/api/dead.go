@@ -17,17 +17,17 @@ import (
 type Dead struct {
 	Kind        string   `json:"kind" enum:"instances,hooks,tasks,alarms,actors"`
 	ID          string   `json:"id,omitempty"`
-	Name        string   `json:"name" doc:"The machine, hook, task or type that has failed."`
+	Name        string   `json:"name" doc:"Definition, hook, task type, alarm type or actor type."`
 	Status      string   `json:"status,omitempty"`
-	Error       string   `json:"error" doc:"Of a group: its fingerprint."`
-	Fingerprint string   `json:"fingerprint,omitempty" doc:"The error without what differs each time."`
+	Error       string   `json:"error" doc:"Fingerprint of a group."`
+	Fingerprint string   `json:"fingerprint,omitempty" doc:"Error without numbers and ids."`
 	Attempts    int      `json:"attempts,omitempty"`
 	CreatedAt   Time     `json:"created_at,omitzero"`
 	FailedAt    Time     `json:"failed_at,omitzero"`
-	Example     string   `json:"example,omitempty" doc:"Of a group: the newest error as it is."`
-	Count       int      `json:"count,omitempty" doc:"Of a group: how many there are."`
-	Capped      bool     `json:"capped,omitempty" doc:"Of a group: older ones were not looked at."`
-	IDs         []string `json:"ids,omitempty" doc:"Of a group: the newest five."`
+	Example     string   `json:"example,omitempty" doc:"Newest error of a group, unchanged."`
+	Count       int      `json:"count,omitempty" doc:"Number of dead letters in a group."`
+	Capped      bool     `json:"capped,omitempty" doc:"True if older dead letters were not counted."`
+	IDs         []string `json:"ids,omitempty" doc:"Ids of the newest five dead letters of a group."`
 	FirstAt     Time     `json:"first_at,omitzero"`
 	LastAt      Time     `json:"last_at,omitzero"`
 }
@@ -50,8 +50,8 @@ type deadFilter struct {
 	Paging
 	Kind    string `query:"kind" enum:"instances,hooks,tasks,alarms,actors"`
 	Name    string `query:"name" maxLength:"256"`
-	Error   string `query:"error" maxLength:"1024" doc:"Those whose error has this fingerprint."`
-	GroupBy string `query:"group_by" enum:"error" doc:"Groups the newest 5,000 of each kind, the largest group first. There is one page."`
+	Error   string `query:"error" maxLength:"1024" doc:"Filter by fingerprint of the error."`
+	GroupBy string `query:"group_by" enum:"error" doc:"Grouping of the newest 5,000 dead letters of each kind, the largest group first. There is one page."`
 }
 
 func (a *API) listDead(ctx context.Context, in *deadFilter) (*List[Dead], error) {
@@ -75,15 +75,15 @@ func (a *API) listDead(ctx context.Context, in *deadFilter) (*List[Dead], error)
 type DeadRetry struct {
 	Kind   string   `json:"kind" enum:"instances,hooks,tasks,alarms,actors"`
 	IDs    []string `json:"ids,omitempty" maxItems:"1000"`
-	Error  string   `json:"error,omitempty" maxLength:"1024" doc:"The fingerprint of the error. Finds up to 1,000; repeat the request while the answer is capped."`
-	Name   string   `json:"name,omitempty" maxLength:"256" doc:"Only those of one machine, hook, task or type."`
-	DryRun bool     `json:"dry_run,omitempty" doc:"Only tell how many would be retried."`
+	Error  string   `json:"error,omitempty" maxLength:"1024" doc:"Fingerprint of the error. It selects up to 1,000 dead letters. Repeat the request while the response is capped."`
+	Name   string   `json:"name,omitempty" maxLength:"256" doc:"Filter by definition, hook, task type, alarm type or actor type."`
+	DryRun bool     `json:"dry_run,omitempty" doc:"Counts the dead letters without retrying them."`
 }
 
 func (a *API) retryDead(ctx context.Context, in *Posted[DeadRetry]) (*Done[BulkResult], error) {
 	b := in.Body
 	if (len(b.IDs) == 0) == (b.Error == "") {
-		return nil, fault.Invalidf("body", "needs either ids or an error")
+		return nil, fault.Invalidf("body", "must have either ids or an error")
 	}
 	retry, err := a.retrier(ctx, b.Kind)
 	if err != nil {
@@ -114,7 +114,7 @@ func (a *API) retrier(ctx context.Context, kind string) (func(*perdure.Tx, strin
 	case store.ActorKind:
 		return a.onActor(ctx, "resume")
 	}
-	return nil, fault.Invalidf("body.kind", "is unknown")
+	return nil, fault.Invalidf("body.kind", "must be one of instances, hooks, tasks, alarms, actors, got %q", kind)
 }
 
 // alarmRetrier returns a function that retries an alarm, or a timer of a quarantined actor.

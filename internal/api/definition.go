@@ -62,11 +62,11 @@ func (a *API) recorded(ctx context.Context, fresh bool) ([]fsm.Recorded, error) 
 // Definition is a state machine that some process runs.
 type Definition struct {
 	Name     string              `json:"name"`
-	Source   string              `json:"source" enum:"go,http" doc:"Where the steps run: in a program, or behind HTTP endpoints."`
+	Source   string              `json:"source" enum:"go,http" doc:"Location of the steps: a program, or HTTP endpoints."`
 	Queue    string              `json:"queue"`
-	Latest   int                 `json:"latest" doc:"The newest version."`
-	Schema   json.RawMessage     `json:"schema,omitempty" doc:"The JSON Schema of the state of the newest version, if it is known."`
-	Versions []DefinitionVersion `json:"versions" nullable:"false" doc:"The newest one first."`
+	Latest   int                 `json:"latest" doc:"Newest version."`
+	Schema   json.RawMessage     `json:"schema,omitempty" doc:"JSON Schema of the state of the newest version, if known."`
+	Versions []DefinitionVersion `json:"versions" nullable:"false" doc:"Versions, newest first."`
 }
 
 // DefinitionVersion is one version of a state machine.
@@ -74,9 +74,9 @@ type DefinitionVersion struct {
 	Version   int              `json:"version"`
 	FirstStep string           `json:"first_step"`
 	Queue     string           `json:"queue"`
-	OnCancel  string           `json:"on_cancel,omitempty" doc:"The step that runs when an instance is cancelled or passes its deadline. Default: none, the instance ends."`
+	OnCancel  string           `json:"on_cancel,omitempty" doc:"Step that runs when an instance is cancelled or passes its deadline. Default: none; the instance is cancelled immediately."`
 	Steps     []DefinitionStep `json:"steps" nullable:"false"`
-	Edges     []DefinitionEdge `json:"edges,omitempty" doc:"The ways that its newest instances took, of a machine that keeps its history. Not in lists."`
+	Edges     []DefinitionEdge `json:"edges,omitempty" doc:"Transitions between steps of its newest instances, if the definition keeps a history. Omitted from lists."`
 
 	revision string // of a definition with remote steps
 }
@@ -85,13 +85,13 @@ type DefinitionVersion struct {
 type DefinitionEdge struct {
 	From  string `json:"from"`
 	To    string `json:"to"`
-	Count int    `json:"count" doc:"How often it was taken."`
+	Count int    `json:"count" doc:"Number of instances that took it."`
 }
 
 // DefinitionStep is a step of a state machine.
 type DefinitionStep struct {
 	Name    string   `json:"name"`
-	URL     string   `json:"url,omitempty" doc:"The endpoint of a step that is one."`
+	URL     string   `json:"url,omitempty" doc:"URL of a remote step."`
 	Timeout Duration `json:"timeout,omitempty"`
 }
 
@@ -111,7 +111,7 @@ func (a *API) listDefinitions(ctx context.Context, _ *struct{}) (*List[Definitio
 type getDefinitionInput struct {
 	ByName
 	Reading
-	Version int `query:"version" minimum:"0" maximum:"2147483647" doc:"The only version to show. The ETag is that of what is shown: to change a version behind HTTP endpoints, ask for it alone. Default: all."`
+	Version int `query:"version" minimum:"0" maximum:"2147483647" doc:"Version to return. Default: all versions. The ETag covers the returned versions: to change a version with remote steps, request only that version."`
 }
 
 func (a *API) getDefinition(ctx context.Context, in *getDefinitionInput) (*Tagged[Definition], error) {

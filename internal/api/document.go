@@ -36,18 +36,18 @@ func (a *API) describe() error {
 		r.bind(a, r, all)
 	}
 	doc := all.OpenAPI()
-	doc.Info.Description = "Durable work on SQL databases. Lists are paged by cursor, times are in UTC, durations are as Go writes them, " +
-		"and every POST takes an Idempotency-Key."
+	doc.Info.Description = "Durable work on SQL databases. Lists are paged by cursor, times are in UTC, durations have Go's format (1h30m), " +
+		"and every POST accepts an Idempotency-Key."
 	for _, unused := range []string{"ErrorModel", "ErrorDetail"} { // every error is a Problem
 		delete(doc.Components.Schemas.Map(), unused)
 	}
 	raw, err := json.Marshal(doc)
 	if err != nil {
-		return fmt.Errorf("write the OpenAPI document: %w", err)
+		return fmt.Errorf("write OpenAPI document: %w", err)
 	}
 	var indented bytes.Buffer
 	if err := json.Indent(&indented, raw, "", "  "); err != nil {
-		return fmt.Errorf("write the OpenAPI document: %w", err)
+		return fmt.Errorf("write OpenAPI document: %w", err)
 	}
 	a.document = append(indented.Bytes(), '\n')
 	documents.Store(a.config.Version, a.document)

@@ -14,24 +14,24 @@ import (
 
 // Reading is the input of a GET of something with an ETag.
 type Reading struct {
-	IfNoneMatch string `header:"If-None-Match" doc:"ETags with commas between: the answer is 304 without a body if what can be changed is still as one of them says."`
+	IfNoneMatch string `header:"If-None-Match" doc:"Comma-separated ETags. The response is 304 without a body if one of them matches the stored resource."`
 }
 
 // Changing is the input of a PATCH or a DELETE of something with an ETag.
 type Changing struct {
-	IfMatch string `header:"If-Match" doc:"ETags with commas between, or *: if what is stored is none of them, nothing is changed and the answer is 412."`
+	IfMatch string `header:"If-Match" doc:"Comma-separated ETags, or *. If none of them matches the stored resource, nothing changes and the response is 412."`
 }
 
 // Replacing is the input of a PUT of something with an ETag.
 type Replacing struct {
 	Changing
-	IfNoneMatch string `header:"If-None-Match" doc:"* stores it only if there is none yet; otherwise nothing is changed and the answer is 412."`
+	IfNoneMatch string `header:"If-None-Match" doc:"* creates the resource only if it does not exist. Otherwise nothing changes and the response is 412."`
 }
 
 // Tagged is a response with one resource and its ETag.
 type Tagged[T any] struct {
 	Status int
-	ETag   string `header:"ETag" doc:"Names what is stored of it, for If-Match and If-None-Match."`
+	ETag   string `header:"ETag" doc:"ETag of the stored resource, for If-Match and If-None-Match."`
 	Body   T
 }
 
@@ -56,7 +56,7 @@ func (t *Tagged[T]) unlessKnown(in Reading) (*Tagged[T], error) {
 func etagOf(parts ...any) (string, error) {
 	raw, err := json.Marshal(parts)
 	if err != nil {
-		return "", fmt.Errorf("name what is stored: %w", err)
+		return "", fmt.Errorf("compute ETag: %w", err)
 	}
 	sum := sha256.Sum256(raw)
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:18]) + `"`, nil
@@ -70,7 +70,7 @@ func (in Changing) allow(etag string) error {
 	if err != nil || in.IfMatch == "" || wanted.have(etag, false) {
 		return err
 	}
-	return NewProblem(http.StatusPreconditionFailed, codePrecondition, "it is not, or no longer, what If-Match names: read it again")
+	return NewProblem(http.StatusPreconditionFailed, codePrecondition, "the resource does not match If-Match: read it again")
 }
 
 // allow is like Changing.allow, and also checks If-None-Match.
@@ -80,7 +80,7 @@ func (in Replacing) allow(etag string) error {
 	}
 	unwanted, err := parseTags("If-None-Match", in.IfNoneMatch)
 	if err == nil && unwanted.have(etag, true) {
-		err = NewProblem(http.StatusPreconditionFailed, codePrecondition, "it exists already, and If-None-Match says that it must not")
+		err = NewProblem(http.StatusPreconditionFailed, codePrecondition, "the resource already exists, which If-None-Match forbids")
 	}
 	return err
 }
@@ -124,7 +124,7 @@ func parseTags(field, text string) (tags, error) {
 		opaque, weak := strings.CutPrefix(rest, "W/")
 		end := strings.IndexByte(strings.TrimPrefix(opaque, `"`), '"') + 2
 		if !strings.HasPrefix(opaque, `"`) || end < 2 || len(opaque) > end && !strings.ContainsRune(" \t,", rune(opaque[end])) {
-			return tags{}, fault.Invalidf("header."+field, "is neither * nor a list of ETags, each in double quotes")
+			return tags{}, fault.Invalidf("header."+field, "must be * or a comma-separated list of ETags in double quotes")
 		}
 		tag := opaque[:end]
 		if rest = opaque[end:]; weak {

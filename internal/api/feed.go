@@ -23,9 +23,9 @@ const (
 
 // Change reports that something of a kind has changed.
 type Change struct {
-	Kind string   `json:"kind" doc:"The resource: instances, hooks, tasks, alarms, actors, schedules, outbox."`
-	IDs  []string `json:"ids" nullable:"false" doc:"What has changed, if it is known."`
-	N    int      `json:"n" doc:"How many changes that were."`
+	Kind string   `json:"kind" doc:"Resource: instances, hooks, tasks, alarms, actors, schedules or outbox."`
+	IDs  []string `json:"ids" nullable:"false" doc:"Ids of the changed items, if known."`
+	N    int      `json:"n" doc:"Number of changes."`
 	seq  uint64
 }
 

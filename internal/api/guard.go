@@ -117,10 +117,10 @@ func closeCode(ctx context.Context) (websocket.StatusCode, string) {
 	var e *excludedError
 	switch {
 	case !errors.As(context.Cause(ctx), &e):
-		return websocket.StatusGoingAway, "the stream has ended"
+		return websocket.StatusGoingAway, "the stream was closed"
 	case errors.Is(e, ErrUnauthenticated):
-		return statusUnauthenticated, "the credential has ended"
+		return statusUnauthenticated, "the credential is no longer valid"
 	default:
-		return statusForbidden, "the role of the credential does not suffice any more"
+		return statusForbidden, "the role of the credential is no longer sufficient"
 	}
 }

@@ -16,21 +16,21 @@ type Hook struct {
 	Namespace      string          `json:"namespace"`
 	Name           string          `json:"name"`
 	Status         hook.Status     `json:"status" enum:"scheduled,ready,retrying,running,done,failed,quarantined,cancelled"`
-	Payload        json.RawMessage `json:"payload,omitempty" doc:"Not in lists."`
+	Payload        json.RawMessage `json:"payload,omitempty" doc:"Omitted from lists."`
 	Priority       Priority        `json:"priority"`
 	Retry          Retry           `json:"retry,omitzero"`
 	Attempts       int             `json:"attempts"`
 	MaxAttempts    int             `json:"max_attempts"`
 	Crashes        int             `json:"crashes"`
-	Error          string          `json:"error,omitempty" doc:"The last one."`
-	Unit           string          `json:"unit_id" doc:"The unit of work that triggered it."`
+	Error          string          `json:"error,omitempty" doc:"Last error."`
+	Unit           string          `json:"unit_id" doc:"Unit of work that triggered it."`
 	Worker         string          `json:"worker,omitempty"`
 	CreatedAt      Time            `json:"created_at"`
 	DueAt          Time            `json:"due_at"`
 	LastAttemptAt  Time            `json:"last_attempt_at,omitzero"`
 	FinishedAt     Time            `json:"finished_at,omitzero"`
 	LeaseExpiresAt Time            `json:"lease_expires_at,omitzero"`
-	Timeline       []Attempt       `json:"timeline,omitempty" doc:"The attempts, oldest first: the newest 50 that did not succeed, and the one that runs or has succeeded. Not in lists."`
+	Timeline       []Attempt       `json:"timeline,omitempty" doc:"Attempts, oldest first: the newest 50 failed attempts and the running or successful attempt. Omitted from lists."`
 }
 
 func showHook(h hook.Record) Hook {
@@ -53,11 +53,11 @@ type HookInput struct {
 	Namespace string          `json:"namespace" maxLength:"128"`
 	Name      string          `json:"name" maxLength:"128"`
 	Payload   json.RawMessage `json:"payload,omitempty" doc:"Default: null."`
-	ID        string          `json:"id,omitempty" maxLength:"128" doc:"Default: a new one."`
-	At        Time            `json:"at,omitzero" doc:"When the first attempt is due. Default: now."`
-	Delay     Duration        `json:"delay,omitempty" doc:"How long to wait before the first attempt, instead of at."`
+	ID        string          `json:"id,omitempty" maxLength:"128" doc:"Default: a new id."`
+	At        Time            `json:"at,omitzero" doc:"Due time of the first attempt. Default: now."`
+	Delay     Duration        `json:"delay,omitempty" doc:"Delay before the first attempt, instead of at."`
 	Priority  Priority        `json:"priority,omitempty"`
-	Retry     *Retry          `json:"retry,omitempty" doc:"Default: that of the namespace."`
+	Retry     *Retry          `json:"retry,omitempty" doc:"Default: the retry policy of the namespace."`
 }
 
 func (a *API) triggerHook(ctx context.Context, in *Posted[HookInput]) (*Done[Acted], error) {
@@ -74,7 +74,7 @@ type HookMatch struct {
 	Namespace string        `query:"namespace" json:"namespace,omitempty" maxLength:"128"`
 	Name      string        `query:"name" json:"name,omitempty" maxLength:"128"`
 	Status    []hook.Status `query:"status" json:"status,omitempty" enum:"scheduled,ready,retrying,running,done,failed,quarantined,cancelled"`
-	Unit      string        `query:"unit" json:"unit,omitempty" maxLength:"128" doc:"The hooks of one unit of work."`
+	Unit      string        `query:"unit" json:"unit,omitempty" maxLength:"128" doc:"Filter by unit of work."`
 }
 
 func (m HookMatch) narrows() bool { return m.Namespace+m.Name+m.Unit != "" || len(m.Status) > 0 }

@@ -26,7 +26,7 @@ func (a *API) trigger(namespace, name string, payload json.RawMessage, o *hook.T
 
 // Replay is the input of a hook that is triggered once more.
 type Replay struct {
-	Payload json.RawMessage `json:"payload,omitempty" doc:"Default: the payload that it had."`
+	Payload json.RawMessage `json:"payload,omitempty" doc:"Default: the payload of the replayed hook."`
 }
 
 // ReplayInput is the input of a replay, whose body may be left out.

@@ -20,7 +20,7 @@ import (
 
 // Keyed is the input of every POST.
 type Keyed struct {
-	Key string `header:"Idempotency-Key" maxLength:"255" doc:"Makes the request safe to repeat for 24 hours: the second time it does nothing and is answered as the first time."`
+	Key string `header:"Idempotency-Key" maxLength:"255" doc:"Key that makes the request safe to repeat for 24 hours. A repeated request changes nothing and gets the stored response."`
 }
 
 // Posted is the input of a POST with a body.
@@ -45,7 +45,7 @@ type ActOn struct {
 // Done is the response to a POST.
 type Done[T any] struct {
 	Status   int
-	Replayed string `header:"Idempotency-Replayed" doc:"true if the answer is that of an earlier request with the same key."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true if the response is the stored response to an earlier request with the same key."`
 	Body     T
 }
 
@@ -77,10 +77,10 @@ func (f *inFlight) leave(k store.RequestKey) {
 }
 
 // errReplay reports that an earlier request took the key.
-var errReplay = errors.New("the request was answered before")
+var errReplay = errors.New("the request was already handled")
 
 // errExpired reports that no request has the key, or no longer has it.
-var errExpired = NewProblem(http.StatusConflict, codeConflict, "the Idempotency-Key has just expired; use a new one")
+var errExpired = NewProblem(http.StatusConflict, codeConflict, "the Idempotency-Key has expired: use a new key")
 
 // effect runs a POST as one unit of work and returns its result. fn records the changes;
 // the function that it returns makes the response when the results are known. With an
@@ -126,7 +126,7 @@ func keyed[T any](ctx context.Context, a *API, key string, body any, fn func(k *
 		return nil, err
 	}
 	if !a.inFlight.enter(k) {
-		return nil, NewProblem(http.StatusConflict, codeConflict, "a request with this Idempotency-Key is being answered")
+		return nil, NewProblem(http.StatusConflict, codeConflict, "a request with this Idempotency-Key is in progress")
 	}
 	defer a.inFlight.leave(k)
 	print, err := fingerprint(req, body)
@@ -185,7 +185,7 @@ func once[T any](ctx context.Context, a *API, k store.RequestKey, print string, 
 		actOf(ctx).answers(func() any { return answer.Body })
 		response, err := json.Marshal(answer.Body)
 		if err != nil {
-			return fmt.Errorf("keep the answer: %w", err)
+			return fmt.Errorf("store response: %w", err)
 		}
 		return host.In(tx).Attach(nil, a.rt.Store.AnswerRequest(k, string(response)))
 	})
@@ -203,11 +203,11 @@ func replay[T any](ctx context.Context, a *API, k store.RequestKey, print string
 	case before == "":
 		return nil, errExpired
 	case before != print:
-		return nil, fault.Invalidf("header.Idempotency-Key", "was used for another request")
+		return nil, fault.Invalidf("header.Idempotency-Key", "must not be reused for another request")
 	}
 	var result T
 	if err := json.Unmarshal([]byte(response), &result); err != nil {
-		return nil, fmt.Errorf("read the answer of an earlier request: %w", err)
+		return nil, fmt.Errorf("read stored response: %w", err)
 	}
 	answer := done(ctx, result)
 	answer.Replayed = "true"

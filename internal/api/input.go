@@ -56,7 +56,7 @@ func (a *API) checkInput(w http.ResponseWriter, r *http.Request, op *huma.Operat
 func checkQuery(raw string) error {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
-		return fault.Invalidf("query", "is malformed")
+		return fault.Invalidf("query", "must be a valid query string")
 	}
 	for name, all := range values {
 		if err := edge.Text("query", name, math.MaxInt); err != nil {
@@ -89,7 +89,7 @@ func (a *API) readBody(w http.ResponseWriter, r *http.Request) error {
 	case errors.As(err, &tooLarge):
 		return err
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return NewProblem(http.StatusRequestTimeout, codeUnavailable, "the body was not sent in time")
+		return NewProblem(http.StatusRequestTimeout, codeUnavailable, "the body was not received in time")
 	}
-	return NewProblem(http.StatusBadRequest, codeInvalid, "the body ends early, or its chunks are malformed")
+	return NewProblem(http.StatusBadRequest, codeInvalid, "the body is incomplete, or its chunks are malformed")
 }

@@ -21,37 +21,37 @@ type Instance struct {
 	Version    int             `json:"version"`
 	Step       string          `json:"step"`
 	Status     fsm.Status      `json:"status" enum:"scheduled,ready,running,retrying,waiting,no_worker,done,stopped,failed,cancelled,quarantined"`
-	WaitsFor   fsm.Reason      `json:"waits_for,omitempty" enum:"signal,children,turn" doc:"What a waiting instance waits for: a signal, its children, or its turn in its partition."`
-	State      json.RawMessage `json:"state,omitempty" doc:"Not in lists."`
+	WaitsFor   fsm.Reason      `json:"waits_for,omitempty" enum:"signal,children,turn" doc:"Reason for waiting: a signal, its children, or its turn in its partition."`
+	State      json.RawMessage `json:"state,omitempty" doc:"Omitted from lists."`
 	Queue      string          `json:"queue"`
 	Priority   Priority        `json:"priority"`
-	Attempt    int             `json:"attempt" doc:"Counts the runs of the current step from 1, up to the run that is in progress or comes next: failed attempts and replays."`
-	Failures   int             `json:"failures" doc:"The number of earlier runs of the current step that failed. The retry policy counts these only."`
-	Crashes    int             `json:"crashes" doc:"How often a process was lost while it ran the step."`
+	Attempt    int             `json:"attempt" doc:"Number of the running or next attempt of the current step, counted from 1. Failed attempts and replays count."`
+	Failures   int             `json:"failures" doc:"Number of failed attempts of the current step. The retry policy counts only these."`
+	Crashes    int             `json:"crashes" doc:"Number of processes that crashed while they ran the step."`
 	Parent     string          `json:"parent,omitempty"`
 	Partition  string          `json:"partition_key,omitempty"`
 	UniqueKey  string          `json:"unique_key,omitempty"`
-	Result     json.RawMessage `json:"result,omitempty" doc:"Only of an instance that is done, and not in lists."`
-	Error      string          `json:"error,omitempty" doc:"The last one."`
+	Result     json.RawMessage `json:"result,omitempty" doc:"Result of an instance that is done. Omitted from lists."`
+	Error      string          `json:"error,omitempty" doc:"Last error."`
 	CreatedAt  Time            `json:"created_at"`
 	DueAt      Time            `json:"due_at"`
 	DeadlineAt Time            `json:"deadline_at,omitzero"`
 	FinishedAt Time            `json:"finished_at,omitzero"`
-	Unreceived int             `json:"unreceived_signals" doc:"The number of signals in its inbox that no step was given."`
+	Unreceived int             `json:"unreceived_signals" doc:"Number of signals in its inbox that no step has received."`
 	// CancelReason and OnCancel describe a cancellation.
-	CancelReason string `json:"cancel_reason,omitempty" doc:"Why the instance has continued with its cancel step. The reason of an instance that ended without one is its error."`
-	OnCancel     string `json:"on_cancel,omitempty" doc:"The cancel step of its definition. Default: none, to cancel the instance is to end it."`
+	CancelReason string `json:"cancel_reason,omitempty" doc:"Reason of the cancellation, if the instance continued with its cancel step. Without a cancel step, the reason is the error."`
+	OnCancel     string `json:"on_cancel,omitempty" doc:"Cancel step of its definition. Default: none; a cancelled instance finishes immediately."`
 
-	Awaits      []string       `json:"awaits,omitempty" doc:"The signals that it waits for. Not in lists."`
-	AwaitsUntil Time           `json:"awaits_until,omitzero" doc:"When it waits no longer. Not in lists."`
-	Children    *ChildrenCount `json:"children,omitempty" doc:"The children that it waits for. Not in lists."`
-	Timeline    []Attempt      `json:"timeline,omitempty" doc:"The attempts of its steps, oldest first: the newest 50 that did not succeed, and the one that runs or has ended it well. Not in lists."`
+	Awaits      []string       `json:"awaits,omitempty" doc:"Signals that it waits for. Omitted from lists."`
+	AwaitsUntil Time           `json:"awaits_until,omitzero" doc:"End of the wait. Omitted from lists."`
+	Children    *ChildrenCount `json:"children,omitempty" doc:"Children that it waits for. Omitted from lists."`
+	Timeline    []Attempt      `json:"timeline,omitempty" doc:"Attempts of its steps, oldest first: the newest 50 failed attempts and the running attempt, or the attempt that finished the instance. Omitted from lists."`
 }
 
 // ChildrenCount is the number of children that a parent waits for.
 type ChildrenCount struct {
 	Total   int `json:"total"`
-	Pending int `json:"pending" doc:"How many must end before it goes on."`
+	Pending int `json:"pending" doc:"Number of children that must finish before it continues."`
 }
 
 func showInstance(i fsm.Instance) Instance {
@@ -72,12 +72,12 @@ func showRow(i fsm.Instance) Instance {
 // InstanceMatch filters a list of instances.
 type InstanceMatch struct {
 	Definition string       `query:"definition" json:"definition,omitempty" maxLength:"128"`
-	Status     []fsm.Status `query:"status" json:"status,omitempty" enum:"live,finished,scheduled,ready,running,retrying,waiting,no_worker,done,stopped,failed,cancelled,quarantined" doc:"Of these statuses; live and finished stand for all of their kind."`
-	WaitsFor   fsm.Reason   `query:"waits_for" json:"waits_for,omitempty" enum:"signal,children,turn" doc:"The waiting instances that wait for this."`
+	Status     []fsm.Status `query:"status" json:"status,omitempty" enum:"live,finished,scheduled,ready,running,retrying,waiting,no_worker,done,stopped,failed,cancelled,quarantined" doc:"Filter by status. live and finished represent all unfinished and all finished statuses."`
+	WaitsFor   fsm.Reason   `query:"waits_for" json:"waits_for,omitempty" enum:"signal,children,turn" doc:"Filter by reason for waiting."`
 	Step       string       `query:"step" json:"step,omitempty" maxLength:"128"`
 	Queue      string       `query:"queue" json:"queue,omitempty" maxLength:"128"`
 	Parent     string       `query:"parent" json:"parent,omitempty" maxLength:"36"`
-	UniqueKey  string       `query:"unique_key" json:"unique_key,omitempty" maxLength:"512" doc:"The instances that have this key."`
+	UniqueKey  string       `query:"unique_key" json:"unique_key,omitempty" maxLength:"512" doc:"Filter by unique key."`
 }
 
 func (m InstanceMatch) narrows() bool {
@@ -91,7 +91,7 @@ func (m InstanceMatch) filter() inspect.Instances {
 type instanceFilter struct {
 	Paging
 	InstanceMatch
-	Count bool `query:"count" doc:"Also count the instances, up to 1,000."`
+	Count bool `query:"count" doc:"Also counts the instances, up to 1,000."`
 }
 
 func (a *API) listInstances(ctx context.Context, in *instanceFilter) (*List[Instance], error) {
@@ -123,11 +123,11 @@ func (a *API) findInstances(ctx context.Context, f inspect.Instances, cursor str
 		case s.Finished():
 			stored.Finished = append(stored.Finished, s)
 		default:
-			return nil, "", fault.Invalidf("status", "must be live or that of an ended instance on this database, got %q", s)
+			return nil, "", fault.Invalidf("status", "must be live or a final status on this database, got %q", s)
 		}
 	}
 	if f.UniqueKey != "" {
-		return nil, "", fault.Invalidf("unique_key", "cannot be looked for on this database")
+		return nil, "", fault.Invalidf("unique_key", "must be empty: this database does not support this filter")
 	}
 	return a.config.Machines.List(ctx, stored, cursor, limit)
 }
@@ -185,7 +185,7 @@ type Signal struct {
 	Name      string          `json:"name"`
 	Payload   json.RawMessage `json:"payload"`
 	CreatedAt Time            `json:"created_at"`
-	Received  bool            `json:"received" doc:"Whether a step was given the signal."`
+	Received  bool            `json:"received" doc:"True if a step has received the signal."`
 }
 
 func (a *API) listSignals(ctx context.Context, in *pageOf) (*List[Signal], error) {
@@ -204,14 +204,14 @@ type Event struct {
 	At      Time   `json:"at"`
 	Outcome string `json:"outcome" enum:"created,signal,child,next,replay,await,spawn,done,stop,fail,rerun,cancel,error,crash,running,due,deadline,stopped,failed,cancelled,quarantined"`
 	Step    string `json:"step,omitempty"`
-	Next    string `json:"next,omitempty" doc:"The step that follows."`
+	Next    string `json:"next,omitempty" doc:"Next step."`
 	Attempt int    `json:"attempt,omitempty"`
 	Detail  string `json:"detail,omitempty"`
 	Error   string `json:"error,omitempty"`
-	ID      string `json:"id,omitempty" doc:"The child or signal that it is about."`
+	ID      string `json:"id,omitempty" doc:"Child or signal of the event."`
 	// Duration and Worker are set for steps.
-	Duration *float64 `json:"duration_ms,omitempty" doc:"How long the step took, in milliseconds."`
-	Worker   string   `json:"worker,omitempty" doc:"The process that ran the step."`
+	Duration *float64 `json:"duration_ms,omitempty" doc:"Duration of the step in milliseconds."`
+	Worker   string   `json:"worker,omitempty" doc:"Process that ran the step."`
 }
 
 // History is the list of the known events of an instance, in order.

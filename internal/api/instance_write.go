@@ -15,24 +15,24 @@ import (
 // Start describes an instance to be started.
 type Start struct {
 	Definition string          `json:"definition" maxLength:"128"`
-	Version    int             `json:"version,omitempty" minimum:"0" maximum:"2147483647" doc:"Default: the newest one."`
+	Version    int             `json:"version,omitempty" minimum:"0" maximum:"2147483647" doc:"Default: the newest version."`
 	State      json.RawMessage `json:"state,omitempty" doc:"Default: an empty object."`
 	StartOptions
 }
 
 // StartOptions configure the start of an instance.
 type StartOptions struct {
-	ID           string   `json:"id,omitempty" maxLength:"36" doc:"A UUID in lower case. Default: a new one."`
-	Queue        string   `json:"queue,omitempty" maxLength:"128" doc:"Default: that of the machine."`
+	ID           string   `json:"id,omitempty" maxLength:"36" doc:"UUID in lower case. Default: a new id."`
+	Queue        string   `json:"queue,omitempty" maxLength:"128" doc:"Default: the queue of the definition."`
 	Priority     Priority `json:"priority,omitempty"`
-	At           Time     `json:"at,omitzero" doc:"When the first step is due. Default: now."`
-	Delay        Duration `json:"delay,omitempty" doc:"How long to wait before the first step, instead of at."`
-	Deadline     Duration `json:"deadline,omitempty" doc:"How long it may take as a whole. Default: no limit."`
-	Partition    string   `json:"partition_key,omitempty" maxLength:"512" doc:"A key of which never two instances run at once."`
-	UniqueKey    string   `json:"unique_key,omitempty" maxLength:"512" doc:"A key that only one instance of the machine may have."`
-	UniqueScope  string   `json:"unique_scope,omitempty" enum:"live,live_or_done,live_or_failed,always" doc:"How long it has the key. Default: live."`
-	UniqueAcross bool     `json:"unique_across,omitempty" doc:"The key is unique among all machines."`
-	Step         string   `json:"step,omitempty" maxLength:"128" doc:"The first step. Default: the first step of the definition."`
+	At           Time     `json:"at,omitzero" doc:"Due time of the first step. Default: now."`
+	Delay        Duration `json:"delay,omitempty" doc:"Delay before the first step, instead of at."`
+	Deadline     Duration `json:"deadline,omitempty" doc:"Time limit for the whole instance. Default: no limit."`
+	Partition    string   `json:"partition_key,omitempty" maxLength:"512" doc:"Partition key. Instances with the same key run one at a time, in start order."`
+	UniqueKey    string   `json:"unique_key,omitempty" maxLength:"512" doc:"Unique key. Only one instance of the definition can have it."`
+	UniqueScope  string   `json:"unique_scope,omitempty" enum:"live,live_or_done,live_or_failed,always" doc:"Time for which the instance has the unique key. Default: live."`
+	UniqueAcross bool     `json:"unique_across,omitempty" doc:"Makes the key unique among all definitions."`
+	Step         string   `json:"step,omitempty" maxLength:"128" doc:"First step. Default: the first step of the definition."`
 }
 
 var scopes = map[string]fsm.Scope{"": fsm.Live, "live": fsm.Live, "live_or_done": fsm.LiveOrDone, "live_or_failed": fsm.LiveOrFailed, "always": fsm.Always}
@@ -53,8 +53,8 @@ func (s Start) state() json.RawMessage {
 
 // Started is the result of starting an instance.
 type Started struct {
-	ID        string `json:"id" doc:"The new instance, or the one that has the unique key."`
-	Duplicate bool   `json:"duplicate" doc:"None was started, because of the unique key."`
+	ID        string `json:"id" doc:"Id of the new instance, or of the instance that already has the unique key."`
+	Duplicate bool   `json:"duplicate" doc:"True if no instance was started because of the unique key."`
 }
 
 func (s Started) httpStatus() int {
@@ -132,12 +132,12 @@ func startAll(tx *perdure.Tx, machines []*fsm.Definition[json.RawMessage], start
 type SignalInput struct {
 	Name    string          `json:"name" maxLength:"128"`
 	Payload json.RawMessage `json:"payload,omitempty" doc:"Default: null."`
-	Key     string          `json:"key,omitempty" maxLength:"512" doc:"A second signal with the same name and key is dropped."`
+	Key     string          `json:"key,omitempty" maxLength:"512" doc:"Idempotency key. A second signal with the same name and key is dropped."`
 }
 
 // Delivered is the result of sending a signal.
 type Delivered struct {
-	Duplicate bool `json:"duplicate" doc:"It was dropped because of its key."`
+	Duplicate bool `json:"duplicate" doc:"True if the signal was dropped because of its key."`
 }
 
 func (a *API) signalInstance(ctx context.Context, in *PostedTo[SignalInput]) (*Done[Delivered], error) {
@@ -207,7 +207,7 @@ func (a *API) deleteInstance(ctx context.Context, in *deleteInstanceInput) (*str
 
 // InstanceBulk requests an action on many instances.
 type InstanceBulk struct {
-	Action string `json:"action" enum:"cancel,terminate,retry,delete" doc:"terminate ends instances without their cancel step; delete removes instances that have ended."`
+	Action string `json:"action" enum:"cancel,terminate,retry,delete" doc:"Action. terminate cancels instances without running their cancel step. delete removes finished instances."`
 	Reason string `json:"reason,omitempty" maxLength:"1024"`
 	Many[InstanceMatch]
 }
@@ -242,7 +242,7 @@ func (a *API) actOnInstances(ctx context.Context, in *Posted[InstanceBulk]) (*Do
 // waitInput is the input of a request that waits until an instance is finished.
 type waitInput struct {
 	ByID
-	Timeout string `query:"timeout" doc:"How long to wait, up to 5m. Default: 30s."`
+	Timeout string `query:"timeout" doc:"Maximum time to wait, at most 5m. Default: 30s."`
 }
 
 const (
@@ -257,7 +257,7 @@ func waitTime(text string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 || d > maxWait {
-		return 0, fault.Invalidf("query.timeout", "is no duration from 0s to 5m")
+		return 0, fault.Invalidf("query.timeout", "must be between 0s and 5m, got %q", text)
 	}
 	return d, nil
 }

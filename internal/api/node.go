@@ -16,10 +16,10 @@ type Node struct {
 	PID       int         `json:"pid"`
 	Version   string      `json:"version"`
 	Roles     []string    `json:"roles" nullable:"false"`
-	Work      []string    `json:"work" nullable:"false" doc:"The kinds of work that it runs."`
+	Work      []string    `json:"work" nullable:"false" doc:"Kinds of work that it runs."`
 	Status    string      `json:"status" enum:"up,draining,gone"`
-	Running   int64       `json:"running" doc:"How many pieces of work it ran when it was last seen."`
-	Queues    []NodeQueue `json:"queues" nullable:"false" doc:"The same, queue by queue."`
+	Running   int64       `json:"running" doc:"Number of work items that were running at the last heartbeat."`
+	Queues    []NodeQueue `json:"queues" nullable:"false" doc:"Number of running work items by queue."`
 	StartedAt Time        `json:"started_at"`
 	SeenAt    Time        `json:"seen_at"`
 }
@@ -27,11 +27,11 @@ type Node struct {
 // NodeQueue is a queue that a process serves.
 type NodeQueue struct {
 	Kind    string `json:"kind"`
-	Queue   string `json:"queue" doc:"Empty if the kind has no parts."`
+	Queue   string `json:"queue" doc:"Queue or namespace. Empty if the kind has none."`
 	Running int64  `json:"running"`
-	Idle    bool   `json:"idle,omitempty" doc:"The process claims nothing of it now."`
+	Idle    bool   `json:"idle,omitempty" doc:"True if the process currently claims no work of it."`
 	// Serves are the definitions, hooks or types that the process claims.
-	Serves []string `json:"serves" doc:"What it claims of the queue: definitions with their versions, hooks or types. null: all."`
+	Serves []string `json:"serves" doc:"Names that it claims: definitions with their versions, hooks or types. null: all."`
 }
 
 func showNode(n inspect.Node) Node {

@@ -12,12 +12,12 @@ import (
 
 // Entry is the record of one committed unit of work.
 type Entry struct {
-	Stamp     string     `json:"stamp" doc:"Its place in the order of commits."`
+	Stamp     string     `json:"stamp" doc:"Position in the order of commits."`
 	Unit      string     `json:"unit_id"`
 	CreatedAt Time       `json:"created_at"`
-	Mutations []Mutation `json:"mutations" nullable:"false" doc:"What the unit changed, in order."`
+	Mutations []Mutation `json:"mutations" nullable:"false" doc:"Mutations of the unit of work, in order."`
 	// Payload is the result of outbox.Encode.
-	Payload json.RawMessage `json:"payload,omitempty" doc:"The same in its stored form, which has the types of the values, if payload=true asked for it."`
+	Payload json.RawMessage `json:"payload,omitempty" doc:"Stored form of the entry, which has the types of the values. Only with payload=true."`
 }
 
 // Mutation is the change of one row.
@@ -26,7 +26,7 @@ type Mutation struct {
 	Schema string         `json:"schema"`
 	Table  string         `json:"table"`
 	ID     string         `json:"id"`
-	Values map[string]any `json:"values,omitempty" doc:"Of a new row all columns, of a changed one those that changed."`
+	Values map[string]any `json:"values,omitempty" doc:"All columns of a new row; the changed columns of an updated row."`
 }
 
 // showEntry shows an entry, and also its stored form if stored is set.
@@ -43,7 +43,7 @@ func showEntry(e outbox.Entry, stored bool) (Entry, error) {
 	}
 	payload, err := outbox.Encode(e.Payload)
 	if err != nil {
-		return Entry{}, fmt.Errorf("show entry %s: %w", e.Stamp, err)
+		return Entry{}, fmt.Errorf("encode entry %s: %w", e.Stamp, err)
 	}
 	shown.Payload = payload
 	return shown, nil
@@ -52,22 +52,22 @@ func showEntry(e outbox.Entry, stored bool) (Entry, error) {
 // Consumer is a reader of the outbox for which entries are kept.
 type Consumer struct {
 	Name      string `json:"name"`
-	Position  string `json:"position" doc:"The last stamp that it has acknowledged."`
-	Lag       string `json:"lag,omitempty" doc:"How many entries it has not acknowledged. Omitted if its position is not in the current incarnation."`
+	Position  string `json:"position" doc:"Last stamp that it acknowledged."`
+	Lag       string `json:"lag,omitempty" doc:"Number of entries that it has not acknowledged. Omitted if its position is not in the current incarnation."`
 	CreatedAt Time   `json:"created_at"`
 	UpdatedAt Time   `json:"updated_at"`
 }
 
 type outboxInput struct {
-	After  string `query:"after" maxLength:"24" doc:"The stamp to go on after. Default: from the beginning."`
-	Newest bool   `query:"newest" doc:"The newest entries, still in the order of commits, instead of those after a stamp."`
+	After  string `query:"after" maxLength:"24" doc:"Stamp; only later entries are returned. Default: from the first entry."`
+	Newest bool   `query:"newest" doc:"Returns the newest entries, in the order of commits, instead of entries after a stamp."`
 	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
 	Stored
 }
 
 // Stored requests the stored form of entries.
 type Stored struct {
-	Payload bool `query:"payload" doc:"Also return the stored form of each entry, as outbox.Encode describes it."`
+	Payload bool `query:"payload" doc:"Also returns the stored form of each entry, as outbox.Encode describes it."`
 }
 
 // listOutbox returns entries in the order of commits. A stamp is a cursor.

@@ -11,16 +11,16 @@ import (
 
 // OutboxStatus is the state of the outbox.
 type OutboxStatus struct {
-	Last          string        `json:"last" doc:"The stamp of the last entry; zeros: there is none."`
-	PurgedThrough string        `json:"purged_through" doc:"The last stamp that retention has removed; zeros: none."`
-	Incarnations  []Incarnation `json:"incarnations" nullable:"false" doc:"The restarts of the outbox after restores and failovers."`
+	Last          string        `json:"last" doc:"Stamp of the last entry; zeros: there is no entry."`
+	PurgedThrough string        `json:"purged_through" doc:"Last stamp that retention removed; zeros: none."`
+	Incarnations  []Incarnation `json:"incarnations" nullable:"false" doc:"Incarnations: restarts of the outbox after restores and failovers."`
 	Consumers     []Consumer    `json:"consumers" nullable:"false"`
 }
 
 // Incarnation is a numbering period of the outbox, which starts after a restore.
 type Incarnation struct {
 	Number    uint16 `json:"incarnation"`
-	After     string `json:"after" doc:"The last stamp before it."`
+	After     string `json:"after" doc:"Last stamp before the incarnation."`
 	Reason    string `json:"reason"`
 	CreatedAt Time   `json:"created_at"`
 }
@@ -62,14 +62,14 @@ func (a *API) consumer(ctx context.Context, name string) (outbox.ConsumerStatus,
 type resetConsumerInput struct {
 	ByName
 	Body struct {
-		To string `json:"to" maxLength:"24" doc:"The last stamp that the consumer is done with; zeros: before the first entry."`
+		To string `json:"to" maxLength:"24" doc:"Stamp of the last entry that the consumer has processed; zeros: before the first entry."`
 	}
 }
 
 // Moved has the old and the new position of a consumer.
 type Moved struct {
 	Name string `json:"name"`
-	From string `json:"from" doc:"The position before."`
+	From string `json:"from" doc:"Previous position."`
 	To   string `json:"to"`
 }
 
@@ -96,7 +96,7 @@ func (a *API) resetConsumer(ctx context.Context, in *resetConsumerInput) (*One[M
 // DeletedConsumer is a consumer that was removed.
 type DeletedConsumer struct {
 	Name     string `json:"name"`
-	Position string `json:"position" doc:"The last stamp that it had acknowledged."`
+	Position string `json:"position" doc:"Last stamp that it had acknowledged."`
 }
 
 func (a *API) deleteConsumer(ctx context.Context, in *ByName) (*One[DeletedConsumer], error) {

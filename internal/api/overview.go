@@ -14,27 +14,27 @@ import (
 // Overview has the amount of work and the rate at which it is finished.
 type Overview struct {
 	Now    Time            `json:"now"`
-	Cap    int             `json:"cap" doc:"Numbers are counted up to this; a greater one means that there are more."`
+	Cap    int             `json:"cap" doc:"Limit of the counts. A greater number means that there are more."`
 	Kinds  []KindOverview  `json:"kinds" nullable:"false"`
-	Queues []QueueOverview `json:"queues" nullable:"false" doc:"The queues of state machines that have work."`
+	Queues []QueueOverview `json:"queues" nullable:"false" doc:"Queues of instances that have work."`
 	// Unserved is not empty during an outage or an unfinished deployment.
-	Unserved []Unserved `json:"unserved" nullable:"false" doc:"Due work that no live process serves: it has been due for a minute, and no process that has given a sign of life within 30 seconds takes it. Also instances that were set aside, and schedules whose definition is not served."`
+	Unserved []Unserved `json:"unserved" nullable:"false" doc:"Unserved work: due for at least a minute, and not served by any process with a heartbeat within 30 seconds. Also instances with the status no_worker, and schedules whose definition is not served."`
 	Series   Series     `json:"series"`
 }
 
 // KindOverview has the amount of work of one kind.
 type KindOverview struct {
 	Kind        string         `json:"kind" enum:"instances,hooks,tasks,alarms,actors,schedules"`
-	Due         int            `json:"due" doc:"What could run now."`
-	Scheduled   int            `json:"scheduled" doc:"What will be due later."`
+	Due         int            `json:"due" doc:"Number of due work items."`
+	Scheduled   int            `json:"scheduled" doc:"Number of work items that are due later."`
 	Running     int            `json:"running"`
-	Waiting     int            `json:"waiting" doc:"What waits for something else than time."`
-	Failed      int            `json:"failed" doc:"Dead letters."`
-	Total       int            `json:"total,omitempty" doc:"Of actors and schedules: all of them."`
-	PerMinute   float64        `json:"per_minute" doc:"What was finished in the last minutes."`
+	Waiting     int            `json:"waiting" doc:"Number of work items that wait for a signal, a child or their turn."`
+	Failed      int            `json:"failed" doc:"Number of dead letters."`
+	Total       int            `json:"total,omitempty" doc:"Number of all actors or schedules."`
+	PerMinute   float64        `json:"per_minute" doc:"Throughput: work items finished per minute."`
 	OldestDueAt Time           `json:"oldest_due_at,omitzero"`
 	Statuses    map[string]int `json:"statuses" nullable:"false"`
-	Capped      []string       `json:"capped" nullable:"false" doc:"The statuses of which there are more."`
+	Capped      []string       `json:"capped" nullable:"false" doc:"Statuses whose counts reached the limit."`
 }
 
 // QueueOverview has the amount of work of one queue.
@@ -47,12 +47,12 @@ type QueueOverview struct {
 
 // Series has the finished work by interval.
 type Series struct {
-	From       Time             `json:"from" doc:"The end of the first interval."`
+	From       Time             `json:"from" doc:"End of the first interval."`
 	Step       Duration         `json:"step"`
-	Throughput map[string][]int `json:"throughput" nullable:"false" doc:"What was finished of each kind, also badly."`
+	Throughput map[string][]int `json:"throughput" nullable:"false" doc:"Number of finished work items of each kind, including failed ones."`
 	Failures   []int            `json:"failures" nullable:"false"`
-	Backlog    []int            `json:"backlog" nullable:"false" doc:"What was due at the end of each interval."`
-	Latency    Latency          `json:"latency_ms" doc:"How long work waited from its due time until it began, in milliseconds."`
+	Backlog    []int            `json:"backlog" nullable:"false" doc:"Number of due work items at the end of each interval."`
+	Latency    Latency          `json:"latency_ms" doc:"Time from the due time to the start, in milliseconds."`
 }
 
 // Latency has the wait times of work by interval: the median, the 95th and the 99th
@@ -64,7 +64,7 @@ type Latency struct {
 }
 
 type overviewInput struct {
-	Range string `query:"range" enum:"15m,1h,24h" default:"15m" doc:"How far back the series go."`
+	Range string `query:"range" enum:"15m,1h,24h" default:"15m" doc:"Time range of the series."`
 }
 
 // steps are the intervals of a series, by its range.
@@ -170,11 +170,11 @@ func series(samples []store.Sample, from, now time.Time, step time.Duration) Ser
 type Upcoming struct {
 	Kind    string            `json:"kind" enum:"instance,schedule,hook,task,alarm,timer"`
 	ID      string            `json:"id"`
-	Name    string            `json:"name" doc:"The machine, hook, task or type."`
-	Why     string            `json:"why" doc:"What will happen then."`
+	Name    string            `json:"name" doc:"Definition, hook, task type, alarm type or actor type."`
+	Why     string            `json:"why" doc:"Effect at the due time."`
 	DueAt   Time              `json:"due_at"`
-	Link    Link              `json:"link" doc:"What it belongs to."`
-	Actions map[string]string `json:"actions,omitempty" doc:"The routes to POST to, to move, skip or fire it."`
+	Link    Link              `json:"link" doc:"Owner of the item."`
+	Actions map[string]string `json:"actions,omitempty" doc:"Routes that move, skip or fire the item with a POST."`
 }
 
 // Link names a resource of the API.
@@ -187,12 +187,12 @@ type Link struct {
 type UpcomingList struct {
 	Now  Time       `json:"now"`
 	Data []Upcoming `json:"data" nullable:"false"`
-	More bool       `json:"more" doc:"There is more than the limit."`
+	More bool       `json:"more" doc:"True if there are more items than the limit."`
 }
 
 type upcomingInput struct {
 	Limit int       `query:"limit" minimum:"1" maximum:"200" default:"50"`
-	Until time.Time `query:"until" doc:"Default: for ever."`
+	Until time.Time `query:"until" doc:"End of the forecast. Default: without limit."`
 	Kind  string    `query:"kind" enum:"instance,schedule,hook,task,alarm,timer"`
 }
 

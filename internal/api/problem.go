@@ -43,21 +43,21 @@ const (
 // Problem is the response to a request that was refused or failed (RFC 9457). It is an
 // error that handlers may return.
 type Problem struct {
-	Type     string          `json:"type" doc:"A name of the kind of problem, by its code." example:"urn:perdure:problem:not_found"`
-	Title    string          `json:"title" doc:"The status in words."`
-	Status   int             `json:"status" doc:"The HTTP status."`
-	Detail   string          `json:"detail,omitempty" doc:"What is wrong with this request."`
-	Instance string          `json:"instance,omitempty" doc:"The id of the request, as in X-Request-Id."`
-	Code     string          `json:"code" doc:"What a program decides by." enum:"invalid,not_found,conflict,duplicate,precondition_failed,restricted,uncertain,unauthorized,forbidden,too_large,limit_exceeded,rate_limited,unavailable,internal"`
-	Errors   []ProblemDetail `json:"errors,omitempty" doc:"What is wrong with which part of the request."`
+	Type     string          `json:"type" doc:"URN of the kind of problem, with its code." example:"urn:perdure:problem:not_found"`
+	Title    string          `json:"title" doc:"Text of the HTTP status."`
+	Status   int             `json:"status" doc:"HTTP status."`
+	Detail   string          `json:"detail,omitempty" doc:"Description of the problem."`
+	Instance string          `json:"instance,omitempty" doc:"Id of the request, as in X-Request-Id."`
+	Code     string          `json:"code" doc:"Code for programs." enum:"invalid,not_found,conflict,duplicate,precondition_failed,restricted,uncertain,unauthorized,forbidden,too_large,limit_exceeded,rate_limited,unavailable,internal"`
+	Errors   []ProblemDetail `json:"errors,omitempty" doc:"Problems of parts of the request."`
 
 	header http.Header
 }
 
 // ProblemDetail is one defect of a request.
 type ProblemDetail struct {
-	Location string `json:"location,omitempty" doc:"Which part of the request." example:"body.items[3].name"`
-	Message  string `json:"message" doc:"What is wrong with it."`
+	Location string `json:"location,omitempty" doc:"Part of the request." example:"body.items[3].name"`
+	Message  string `json:"message" doc:"Description of the problem."`
 }
 
 // NewProblem returns a problem with a status and a code of the table.
@@ -119,16 +119,16 @@ func (a *API) problem(req *request, err error) *Problem {
 		a.report(req, err)
 	case codeInternal:
 		a.report(req, err)
-		detail = "the server failed to answer; its log has more under the id of the request"
+		detail = "request failed: see the log of the server for this request id"
 	case codeUnavailable:
 		req.failed(err)
-		detail = "the server cannot answer now"
+		detail = "the server is temporarily unavailable"
 		if sqldb.IsUnavailable(err) {
 			a.report(req, err)
 		}
 		var sealed *seal.SealedError
 		if errors.As(err, &sealed) && !sealed.Known {
-			detail = fmt.Sprintf("the process that was asked does not have the encryption key %q", sealed.Key)
+			detail = fmt.Sprintf("the server does not have the encryption key %q", sealed.Key)
 		}
 	}
 	p = newProblem(status, code, detail, req)
@@ -230,7 +230,7 @@ func (a *API) problems(ctx huma.Context, _ string, v any) (any, error) {
 // renamedTo returns the new status if a filter has an old one.
 func renamedTo(d *huma.ErrorDetail) string {
 	if old, ok := d.Value.(string); ok && strings.Contains(d.Location, "status") && renamed[old] != "" {
-		return fmt.Sprintf("; %q is called %s now", old, renamed[old])
+		return fmt.Sprintf("; %q was renamed to %s", old, renamed[old])
 	}
 	return ""
 }

@@ -7,7 +7,7 @@ import (
 
 // Old is the minimum age of removed work.
 type Old struct {
-	OlderThan Duration `json:"older_than" doc:"The least age of what is removed."`
+	OlderThan Duration `json:"older_than" doc:"Minimum age of the removed rows."`
 }
 
 type oldInput struct{ Body Old }
@@ -15,7 +15,7 @@ type oldInput struct{ Body Old }
 // Purge selects the finished work to remove.
 type Purge struct {
 	Old
-	Dead bool `json:"dead,omitempty" doc:"Remove failed and quarantined work instead of work that succeeded or was cancelled."`
+	Dead bool `json:"dead,omitempty" doc:"Removes failed and quarantined work instead of done and cancelled work."`
 }
 
 // purgeInput is the input of a purge. It takes no Idempotency-Key: a purge is many
@@ -25,7 +25,7 @@ type purgeInput struct{ Body Purge }
 // Removed is the number of removed items.
 type Removed struct {
 	Removed int64  `json:"removed"`
-	Errors  *int64 `json:"errors,omitempty" doc:"Of tasks: the number of errors that were removed."`
+	Errors  *int64 `json:"errors,omitempty" doc:"Number of removed errors of tasks."`
 }
 
 // purge removes finished work or dead letters with one of two functions.

@@ -59,7 +59,7 @@ func (a *API) occupy(r *http.Request, p Principal, route Route) (func(), error) 
 	}
 	leave, ok := a.quota.enter(o, limit)
 	if !ok {
-		return nil, NewProblem(http.StatusTooManyRequests, codeRateLimited, "the caller has too many open "+o.kind).RetryAfter(1)
+		return nil, NewProblem(http.StatusTooManyRequests, codeRateLimited, "too many open "+o.kind).RetryAfter(1)
 	}
 	return leave, nil
 }

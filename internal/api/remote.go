@@ -15,20 +15,20 @@ import (
 // RemoteInput is a state machine whose steps are HTTP endpoints.
 type RemoteInput struct {
 	Version  int          `json:"version" minimum:"1" maximum:"2147483647"`
-	Queue    string       `json:"queue,omitempty" maxLength:"128" doc:"Where its instances run. Default: default."`
-	URL      string       `json:"url,omitempty" maxLength:"2048" doc:"The endpoint of steps without one of their own."`
-	Steps    []RemoteStep `json:"steps" minItems:"1" maxItems:"200" doc:"It begins with the first."`
-	Retry    *Retry       `json:"retry,omitempty" doc:"The policy for steps that fail. Default: 20 attempts within about two days."`
-	OnCancel string       `json:"on_cancel,omitempty" maxLength:"128" doc:"The step that runs when an instance is cancelled or passes its deadline. Default: none, the instance ends."`
-	Secrets  []string     `json:"secrets,omitempty" maxItems:"2" doc:"They sign requests and answers by Standard Webhooks. Two while one is being replaced, first the one to stay. Default: those that it has; for a new one, one is made."`
+	Queue    string       `json:"queue,omitempty" maxLength:"128" doc:"Queue of its instances. Default: default."`
+	URL      string       `json:"url,omitempty" maxLength:"2048" doc:"URL of steps that have no URL."`
+	Steps    []RemoteStep `json:"steps" minItems:"1" maxItems:"200" doc:"Steps. An instance starts with the first step."`
+	Retry    *Retry       `json:"retry,omitempty" doc:"Retry policy of steps. Default: 20 attempts within about two days."`
+	OnCancel string       `json:"on_cancel,omitempty" maxLength:"128" doc:"Step that runs when an instance is cancelled or passes its deadline. Default: none; the instance is cancelled immediately."`
+	Secrets  []string     `json:"secrets,omitempty" maxItems:"2" doc:"Secrets that sign requests and responses by Standard Webhooks. During a rotation there are two, the new one first. Default: the stored secrets; for a new definition, a generated secret."`
 }
 
 // RemoteStep is a step behind an HTTP endpoint.
 type RemoteStep struct {
 	Name    string   `json:"name" maxLength:"128"`
-	URL     string   `json:"url,omitempty" maxLength:"2048" doc:"Default: that of the definition."`
-	Timeout Duration `json:"timeout,omitempty" doc:"How long an answer may take. Default: 30s."`
-	Retry   *Retry   `json:"retry,omitempty" doc:"The policy for failures of this step. Default: that of the definition."`
+	URL     string   `json:"url,omitempty" maxLength:"2048" doc:"Default: the URL of the definition."`
+	Timeout Duration `json:"timeout,omitempty" doc:"Time limit for a response. Default: 30s."`
+	Retry   *Retry   `json:"retry,omitempty" doc:"Retry policy of this step. Default: the policy of the definition."`
 }
 
 // RemoteDefinition is a stored version of a state machine with remote steps.
@@ -39,8 +39,8 @@ type RemoteDefinition struct {
 	Queue     string       `json:"queue"`
 	Steps     []RemoteStep `json:"steps" nullable:"false"`
 	Retry     Retry        `json:"retry"`
-	OnCancel  string       `json:"on_cancel,omitempty" doc:"The step that runs when an instance is cancelled or passes its deadline."`
-	Secret    string       `json:"secret,omitempty" doc:"The secret that was made for a new one. It is shown this once."`
+	OnCancel  string       `json:"on_cancel,omitempty" doc:"Step that runs when an instance is cancelled or passes its deadline."`
+	Secret    string       `json:"secret,omitempty" doc:"Secret that was generated for a new definition. Returned only in this response."`
 	CreatedAt Time         `json:"created_at"`
 	UpdatedAt Time         `json:"updated_at"`
 }
@@ -84,7 +84,7 @@ func remoteTag(d *remote.Stored) (string, error) { return etagOf(d.Revision) }
 type deleteDefinitionInput struct {
 	ByName
 	Changing
-	Version int `query:"version" minimum:"1" maximum:"2147483647" required:"true" doc:"The version to remove."`
+	Version int `query:"version" minimum:"1" maximum:"2147483647" required:"true" doc:"Version to remove."`
 }
 
 func (a *API) deleteDefinition(ctx context.Context, in *deleteDefinitionInput) (*struct{}, error) {

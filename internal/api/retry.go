@@ -8,13 +8,13 @@ import (
 
 // Retry is a retry policy.
 type Retry struct {
-	Kind        retry.Kind `json:"kind" doc:"How the delays grow." example:"exponential"`
+	Kind        retry.Kind `json:"kind" doc:"Kind of backoff." example:"exponential"`
 	MaxAttempts int        `json:"max_attempts" minimum:"1" maximum:"10000"`
-	Initial     Duration   `json:"initial,omitempty" doc:"The delay after the first failure."`
-	Factor      float64    `json:"factor,omitempty" doc:"By how much an exponential delay grows each time."`
-	Increment   Duration   `json:"increment,omitempty" doc:"By how much a linear delay grows each time."`
-	Max         Duration   `json:"max,omitempty" doc:"The longest delay."`
-	Jitter      float64    `json:"jitter,omitempty" minimum:"0" maximum:"1" doc:"The part of a delay that is random."`
+	Initial     Duration   `json:"initial,omitempty" doc:"Delay after the first failure."`
+	Factor      float64    `json:"factor,omitempty" doc:"Factor of exponential backoff."`
+	Increment   Duration   `json:"increment,omitempty" doc:"Increment of linear backoff."`
+	Max         Duration   `json:"max,omitempty" doc:"Maximum delay."`
+	Jitter      float64    `json:"jitter,omitempty" minimum:"0" maximum:"1" doc:"Random fraction of a delay."`
 }
 
 // ShowRetry returns a policy as the API shows it.

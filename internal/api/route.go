@@ -101,11 +101,11 @@ func (a *API) operation(to huma.API, r Route) huma.Operation {
 func (r Route) describe() string {
 	switch {
 	case r.Actor:
-		return fmt.Sprintf("Needs the role %s, or the token of the actor.", r.Role)
+		return fmt.Sprintf("Requires the role %s, or a token of the actor.", r.Role)
 	case r.Role == Anyone:
-		return "Needs no authentication."
+		return "Requires no authentication."
 	}
-	return fmt.Sprintf("Needs the role %s.", r.Role)
+	return fmt.Sprintf("Requires the role %s.", r.Role)
 }
 
 // binding binds the handler of a route to a huma API.
@@ -116,7 +116,7 @@ func by[I, O any](handler func(*API, context.Context, *I) (*O, error)) binding {
 	return func(a *API, r Route, to huma.API) {
 		op := a.operation(to, r)
 		if _, ok := any(new(O)).(interface{ hasTag() }); ok && r.Method == http.MethodGet {
-			op.Responses["304"] = &huma.Response{Description: "What If-None-Match names is still what is stored."}
+			op.Responses["304"] = &huma.Response{Description: "The stored resource matches If-None-Match."}
 		}
 		huma.Register(to, op, func(ctx context.Context, in *I) (*O, error) {
 			if err := a.config.Missing[r.tag()]; err != nil {

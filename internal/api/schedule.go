@@ -15,19 +15,19 @@ type Schedule struct {
 	Name       string         `json:"name"`
 	Definition string         `json:"definition"`
 	Version    int            `json:"version"`
-	Spec       string         `json:"spec" doc:"A cron expression, or an interval such as @every 90s." example:"30 2 * * *"`
-	Zone       string         `json:"zone,omitempty" doc:"The IANA time zone of a cron expression." example:"Europe/Berlin"`
-	Text       string         `json:"text" doc:"The spec in words."`
-	Missed     perdure.Missed `json:"missed" enum:"once,skip,all" doc:"What becomes of ticks that passed while no process ran."`
+	Spec       string         `json:"spec" doc:"Cron expression, or an interval such as @every 90s." example:"30 2 * * *"`
+	Zone       string         `json:"zone,omitempty" doc:"IANA time zone of a cron expression." example:"Europe/Berlin"`
+	Text       string         `json:"text" doc:"Spec, as text."`
+	Missed     perdure.Missed `json:"missed" enum:"once,skip,all" doc:"Handling of ticks that were missed while no process ran."`
 	Paused     bool           `json:"paused"`
 	NextAt     Time           `json:"next_at,omitzero"`
 	LastAt     Time           `json:"last_at,omitzero"`
-	Ticks      []Time         `json:"next" nullable:"false" doc:"The next five ticks, as if it were not paused."`
-	Error      string         `json:"error,omitempty" doc:"Why the server cannot read the schedule, which does not fire then."`
+	Ticks      []Time         `json:"next" nullable:"false" doc:"Next five ticks, as if it were not paused."`
+	Error      string         `json:"error,omitempty" doc:"Error, if the server cannot decode the schedule. Such a schedule does not fire."`
 
-	MaxMissed int             `json:"max_missed,omitempty" doc:"Bounds missed=all. Not in lists."`
-	State     json.RawMessage `json:"state,omitempty" doc:"The state of the instances. Not in lists."`
-	Start     *ScheduleStart  `json:"start,omitempty" doc:"How the instances are started. Not in lists."`
+	MaxMissed int             `json:"max_missed,omitempty" doc:"Maximum number of missed ticks that fire with missed=all. Omitted from lists."`
+	State     json.RawMessage `json:"state,omitempty" doc:"Initial state of the instances. Omitted from lists."`
+	Start     *ScheduleStart  `json:"start,omitempty" doc:"Start options of the instances. Omitted from lists."`
 }
 
 // shownTicks is the number of ticks of a schedule that are shown.
@@ -87,12 +87,12 @@ func scheduleTag(s *fsm.ScheduleStatus) (string, error) {
 type Ticks struct {
 	Valid   bool   `json:"valid"`
 	Problem string `json:"problem,omitempty"`
-	Text    string `json:"text,omitempty" doc:"The expression in words."`
-	Next    []Time `json:"next" nullable:"false" doc:"The next five ticks."`
+	Text    string `json:"text,omitempty" doc:"Expression, as text."`
+	Next    []Time `json:"next" nullable:"false" doc:"Next five ticks."`
 }
 
 type ticksInput struct {
-	Spec string `query:"spec" required:"true" maxLength:"256" doc:"A cron expression, or an interval such as @every 90s."`
+	Spec string `query:"spec" required:"true" maxLength:"256" doc:"Cron expression, or an interval such as @every 90s."`
 	Zone string `query:"zone" maxLength:"64" doc:"Default: UTC."`
 }
 
@@ -113,14 +113,14 @@ func (a *API) tellTicks(_ context.Context, in *ticksInput) (*One[Ticks], error) 
 // ScheduleInput is a schedule to be set.
 type ScheduleInput struct {
 	Definition string          `json:"definition" maxLength:"128"`
-	Version    int             `json:"version,omitempty" minimum:"0" maximum:"2147483647" doc:"Default: the newest one now."`
-	Spec       string          `json:"spec" maxLength:"256" doc:"A cron expression, or an interval such as @every 90s."`
+	Version    int             `json:"version,omitempty" minimum:"0" maximum:"2147483647" doc:"Default: the version that is newest now."`
+	Spec       string          `json:"spec" maxLength:"256" doc:"Cron expression, or an interval such as @every 90s."`
 	Zone       string          `json:"zone,omitempty" maxLength:"64" doc:"Default: UTC."`
-	State      json.RawMessage `json:"state,omitempty" doc:"The state of the instances. Default: an empty object."`
+	State      json.RawMessage `json:"state,omitempty" doc:"Initial state of the instances. Default: an empty object."`
 	Missed     perdure.Missed  `json:"missed,omitempty" enum:"once,skip,all" doc:"Default: once."`
-	MaxMissed  int             `json:"max_missed,omitempty" minimum:"0" maximum:"1000" doc:"Bounds missed=all. Default: 100."`
+	MaxMissed  int             `json:"max_missed,omitempty" minimum:"0" maximum:"1000" doc:"Maximum number of missed ticks that fire with missed=all. Default: 100."`
 	Paused     bool            `json:"paused,omitempty"`
-	Start      *ScheduleStart  `json:"start,omitempty" doc:"How the instances are started."`
+	Start      *ScheduleStart  `json:"start,omitempty" doc:"Start options of the instances."`
 }
 
 // ScheduleStart configures the start of a schedule's instances.
@@ -129,7 +129,7 @@ type ScheduleStart struct {
 	Priority  Priority `json:"priority,omitempty"`
 	Deadline  Duration `json:"deadline,omitempty"`
 	Partition string   `json:"partition_key,omitempty" maxLength:"512"`
-	UniqueKey string   `json:"unique_key,omitempty" maxLength:"512" doc:"A tick is dropped while the instance of an earlier one is live."`
+	UniqueKey string   `json:"unique_key,omitempty" maxLength:"512" doc:"Drops a tick while the instance of an earlier tick is unfinished."`
 }
 
 func (s *ScheduleStart) options() *fsm.StartOptions {
@@ -198,12 +198,12 @@ func (a *API) allowSchedule(tx *perdure.Tx, name string, in Changing) error {
 
 // ScheduleChange is a partial change of a schedule.
 type ScheduleChange struct {
-	Spec      *string         `json:"spec,omitempty" maxLength:"256" doc:"A cron expression, or an interval such as @every 90s."`
-	Zone      *string         `json:"zone,omitempty" maxLength:"64" doc:"The IANA time zone of a cron expression."`
+	Spec      *string         `json:"spec,omitempty" maxLength:"256" doc:"Cron expression, or an interval such as @every 90s."`
+	Zone      *string         `json:"zone,omitempty" maxLength:"64" doc:"IANA time zone of a cron expression."`
 	Missed    *perdure.Missed `json:"missed,omitempty" enum:"once,skip,all"`
 	MaxMissed *int            `json:"max_missed,omitempty" minimum:"1" maximum:"1000"`
 	Paused    *bool           `json:"paused,omitempty"`
-	State     json.RawMessage `json:"state,omitempty" doc:"The state of the instances that are started from now on."`
+	State     json.RawMessage `json:"state,omitempty" doc:"Initial state of the instances that are started from now on."`
 }
 
 type changeScheduleInput struct {

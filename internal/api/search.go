@@ -20,7 +20,7 @@ var hitKinds = map[string]string{
 }
 
 type searchInput struct {
-	Q string `query:"q" required:"true" minLength:"1" maxLength:"512" doc:"The beginning of an id, or a part of a name."`
+	Q string `query:"q" required:"true" minLength:"1" maxLength:"512" doc:"Prefix of an id, or a part of a name."`
 }
 
 func (a *API) search(ctx context.Context, in *searchInput) (*List[Hit], error) {
@@ -34,7 +34,7 @@ func (a *API) search(ctx context.Context, in *searchInput) (*List[Hit], error) {
 }
 
 type facetsInput struct {
-	Kind string `path:"kind" maxLength:"32" doc:"instances, hooks, tasks, alarms or actors."`
+	Kind string `path:"kind" maxLength:"32" doc:"Kind: instances, hooks, tasks, alarms or actors."`
 }
 
 // getFacets returns values that lists can be narrowed to, for completion.

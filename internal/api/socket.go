@@ -108,7 +108,7 @@ func (s *socket) read(ctx context.Context) {
 func (s *socket) answer(ctx context.Context, raw []byte) sent {
 	var m received
 	if err := s.api.unmarshal(raw, &m); err != nil {
-		return sent{Kind: "error", Data: s.api.problem(s.req, &fault.Invalid{Field: "message", Reason: "is not JSON of the form {id, key, event}"})}
+		return sent{Kind: "error", Data: s.api.problem(s.req, &fault.Invalid{Field: "message", Reason: "must be JSON with the keys id, key and event"})}
 	}
 	return s.handle(ctx, m)
 }

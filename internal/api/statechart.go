@@ -16,19 +16,19 @@ import (
 // Statechart is a stored statechart.
 type Statechart struct {
 	Name       string             `json:"name"`
-	Version    int64              `json:"version" doc:"The newest one, unless another was asked for."`
+	Version    int64              `json:"version" doc:"Version. Default: the newest."`
 	Source     string             `json:"source" enum:"go,http"`
-	Definition json.RawMessage    `json:"definition,omitempty" doc:"The XState machine. Not in lists."`
-	Options    *StatechartOptions `json:"options,omitempty" doc:"Not in lists."`
-	Events     []ActorEvent       `json:"events,omitempty" doc:"The events that it knows. Not in lists."`
+	Definition json.RawMessage    `json:"definition,omitempty" doc:"XState document. Omitted from lists."`
+	Options    *StatechartOptions `json:"options,omitempty" doc:"Omitted from lists."`
+	Events     []ActorEvent       `json:"events,omitempty" doc:"Events of the statechart. Omitted from lists."`
 }
 
 // StatechartOptions configure a stored statechart.
 type StatechartOptions struct {
-	Events        map[string][]string `json:"events,omitempty" doc:"The events that clients and services may send, with * at the end for all that begin so. Default: all."`
-	DisableTimers bool                `json:"disable_timers,omitempty" doc:"Delays are not stored: they never fire."`
-	SystemEvents  bool                `json:"system_events,omitempty" doc:"Actors are sent INITIALIZE, RESUME and MIGRATE."`
-	LogRetention  int                 `json:"log_retention,omitempty" minimum:"-2147483648" maximum:"2147483647" doc:"How many steps of an actor are kept at least. Negative: all."`
+	Events        map[string][]string `json:"events,omitempty" doc:"Events that clients and services may send. A * at the end matches any suffix. Default: all."`
+	DisableTimers bool                `json:"disable_timers,omitempty" doc:"Disables timers: delayed transitions never fire."`
+	SystemEvents  bool                `json:"system_events,omitempty" doc:"Sends the events INITIALIZE, RESUME and MIGRATE to the actors."`
+	LogRetention  int                 `json:"log_retention,omitempty" minimum:"-2147483648" maximum:"2147483647" doc:"Minimum number of transitions kept in the log of an actor. Negative: all."`
 }
 
 func (o *StatechartOptions) options() *actor.StatechartOptions {
@@ -68,7 +68,7 @@ func (a *API) listStatecharts(ctx context.Context, _ *struct{}) (*List[Statechar
 
 // StatechartInput is a statechart to be validated or stored.
 type StatechartInput struct {
-	Definition json.RawMessage    `json:"definition" doc:"The XState machine, whose functions are expressions."`
+	Definition json.RawMessage    `json:"definition" doc:"XState document whose functions are expressions."`
 	Options    *StatechartOptions `json:"options,omitempty"`
 }
 
@@ -76,9 +76,9 @@ type StatechartInput struct {
 type Check struct {
 	Valid       bool            `json:"valid"`
 	Problems    []ProblemDetail `json:"problems" nullable:"false"`
-	Events      []ActorEvent    `json:"events,omitempty" doc:"The events that it knows."`
-	Effects     []string        `json:"effects,omitempty" doc:"The actions that happen outside."`
-	Invocations []string        `json:"invocations,omitempty" doc:"The actors that it invokes outside."`
+	Events      []ActorEvent    `json:"events,omitempty" doc:"Events of the statechart."`
+	Effects     []string        `json:"effects,omitempty" doc:"Names of its effects."`
+	Invocations []string        `json:"invocations,omitempty" doc:"Names of its invocations."`
 }
 
 // checkStatechart validates a statechart without storing it. External names are listed but
@@ -151,7 +151,7 @@ func (a *API) showStatechart(ctx context.Context, d actor.Statechart) Statechart
 // ByStatechart is the input of a route for one statechart.
 type ByStatechart struct {
 	ByName
-	Version int64 `query:"version" minimum:"1" maximum:"9007199254740991" doc:"Default: the newest."`
+	Version int64 `query:"version" minimum:"1" maximum:"9007199254740991" doc:"Default: the newest version."`
 }
 
 type getStatechartInput struct {
@@ -182,7 +182,7 @@ func (a *API) getStatechart(ctx context.Context, in *getStatechartInput) (*Tagge
 
 type drawInput struct {
 	ByStatechart
-	Active string `query:"active" maxLength:"8192" doc:"The ids of the states to light, with commas between."`
+	Active string `query:"active" maxLength:"8192" doc:"Comma-separated ids of the states to highlight."`
 }
 
 // Drawing is a picture of a statechart.

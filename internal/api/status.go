@@ -27,7 +27,7 @@ func checkStatuses(values []string, op *huma.Operation) error {
 			}
 			detail := "query.status must be one of " + strings.Join(words, ", ")
 			if slices.ContainsFunc(words, func(w string) bool { return strings.Contains(renamed[word], w) }) {
-				detail += fmt.Sprintf("; %q is called %s now", word, renamed[word])
+				detail += fmt.Sprintf("; %q was renamed to %s", word, renamed[word])
 			}
 			return NewProblem(http.StatusBadRequest, codeInvalid, detail)
 		}

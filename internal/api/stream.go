@@ -15,13 +15,13 @@ import (
 )
 
 type streamInput struct {
-	Topics string `query:"topics" maxLength:"1024" doc:"The kinds to tell of, with commas between. Default: all."`
+	Topics string `query:"topics" maxLength:"1024" doc:"Comma-separated resources to report. Default: all."`
 	Resume
 }
 
 // Resume is the position at which a stream resumes.
 type Resume struct {
-	After       string `query:"after" maxLength:"64" doc:"The id of the last event that was received, instead of Last-Event-ID."`
+	After       string `query:"after" maxLength:"64" doc:"Id of the last received event, instead of the header Last-Event-ID."`
 	LastEventID string `header:"Last-Event-ID" maxLength:"64"`
 }
 

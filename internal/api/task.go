@@ -20,25 +20,25 @@ type Task struct {
 	ID             string          `json:"id"`
 	Type           string          `json:"type"`
 	Status         task.Status     `json:"status" enum:"scheduled,ready,retrying,running,done,failed,quarantined,cancelled"`
-	Payload        json.RawMessage `json:"payload,omitempty" doc:"Not in lists."`
+	Payload        json.RawMessage `json:"payload,omitempty" doc:"Omitted from lists."`
 	Attempts       int             `json:"attempts"`
 	Crashes        int             `json:"crashes"`
-	Outcome        json.RawMessage `json:"outcome,omitempty" doc:"What came of the work while its handler has yet to take note of it."`
+	Outcome        json.RawMessage `json:"outcome,omitempty" doc:"Outcome that its handler has not processed."`
 	Worker         string          `json:"worker,omitempty"`
 	EnqueuedAt     Time            `json:"enqueued_at"`
 	ScheduledAt    Time            `json:"scheduled_at"`
 	DequeuedAt     Time            `json:"dequeued_at,omitzero"`
 	FinishedAt     Time            `json:"finished_at,omitzero"`
 	LeaseExpiresAt Time            `json:"lease_expires_at,omitzero"`
-	Errors         []TaskError     `json:"errors,omitempty" doc:"The newest 50, if one task is shown."`
-	Timeline       []Attempt       `json:"timeline,omitempty" doc:"The attempts, oldest first: the newest 50 that left an error, and the one that runs or has succeeded. Not in lists."`
-	Facts          []Fact          `json:"facts,omitempty" doc:"What has happened in the process that it belongs to, in order. Not in lists."`
+	Errors         []TaskError     `json:"errors,omitempty" doc:"Newest 50 errors. Omitted from lists."`
+	Timeline       []Attempt       `json:"timeline,omitempty" doc:"Attempts, oldest first: the newest 50 failed attempts and the running or successful attempt. Omitted from lists."`
+	Facts          []Fact          `json:"facts,omitempty" doc:"Events of its business process, in order. Omitted from lists."`
 }
 
 // TaskError is an error that a worker recorded.
 type TaskError struct {
 	ID        string `json:"id"`
-	Task      string `json:"task,omitempty" doc:"None if the task is gone."`
+	Task      string `json:"task,omitempty" doc:"Task of the error. Omitted if the task was removed."`
 	Message   string `json:"message"`
 	CreatedAt Time   `json:"created_at"`
 }
@@ -135,7 +135,7 @@ func (a *API) getTask(ctx context.Context, in *ByID) (*One[Task], error) {
 
 type taskErrorFilter struct {
 	Paging
-	Task string `query:"task" maxLength:"20" doc:"The errors of one task."`
+	Task string `query:"task" maxLength:"20" doc:"Filter by task."`
 }
 
 func (a *API) listTaskErrors(ctx context.Context, in *taskErrorFilter) (*List[TaskError], error) {
@@ -207,9 +207,9 @@ func (a *API) actOnTasks(ctx context.Context, in *Posted[TaskBulk]) (*Done[BulkR
 // TaskInput is a task to be enqueued.
 type TaskInput struct {
 	Type    string          `json:"type" maxLength:"128"`
-	Payload json.RawMessage `json:"payload" doc:"An object."`
-	At      Time            `json:"at,omitzero" doc:"When it is due. Default: now."`
-	Delay   Duration        `json:"delay,omitempty" doc:"How long to wait, instead of at."`
+	Payload json.RawMessage `json:"payload" doc:"JSON object."`
+	At      Time            `json:"at,omitzero" doc:"Due time. Default: now."`
+	Delay   Duration        `json:"delay,omitempty" doc:"Delay until it is due, instead of at."`
 }
 
 func (a *API) enqueueTask(ctx context.Context, in *Posted[TaskInput]) (*Done[Acted], error) {
@@ -223,10 +223,10 @@ func (a *API) enqueueTask(ctx context.Context, in *Posted[TaskInput]) (*Done[Act
 // ProcessInput starts a business process.
 type ProcessInput struct {
 	Keyed
-	Name string `path:"name" maxLength:"128" doc:"email and sms send a message; every other name is a type of task."`
+	Name string `path:"name" maxLength:"128" doc:"Name of the business process. email and sms send a message; any other name is a task type."`
 	Body struct {
-		Payload json.RawMessage `json:"payload" doc:"Of email: from, to, subject, text, html. Of sms: from, to, body."`
-		At      Time            `json:"at,omitzero" doc:"When it is due. Default: now."`
+		Payload json.RawMessage `json:"payload" doc:"Fields of an email: from, to, subject, text, html. Fields of an SMS: from, to, body."`
+		At      Time            `json:"at,omitzero" doc:"Due time. Default: now."`
 	}
 }
 
@@ -258,5 +258,5 @@ func start(tx *perdure.Tx, name string, payload json.RawMessage, o *task.Enqueue
 }
 
 func badPayload(err error) error {
-	return NewProblem(http.StatusUnprocessableEntity, codeInvalid, fmt.Sprintf("the payload does not suit the process: %v", err))
+	return NewProblem(http.StatusUnprocessableEntity, codeInvalid, fmt.Sprintf("the payload does not match the business process: %v", err))
 }

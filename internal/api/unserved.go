@@ -9,16 +9,16 @@ import (
 
 // Unserved is work that no live process serves.
 type Unserved struct {
-	Kind     string `json:"kind" enum:"instances,hooks,tasks,alarms,actors,schedules" doc:"actors are the delays of actors."`
-	Why      string `json:"why" enum:"queue,definition,step,handler" doc:"What no live process serves: the queue; the definition, or its version; the step; the handler of the name or type."`
-	Queue    string `json:"queue,omitempty" doc:"The queue of instances, the namespace of hooks."`
-	Name     string `json:"name,omitempty" doc:"The definition, the hook, or the type of tasks, alarms and actors."`
+	Kind     string `json:"kind" enum:"instances,hooks,tasks,alarms,actors,schedules" doc:"Kind of work. actors: timers of actors."`
+	Why      string `json:"why" enum:"queue,definition,step,handler" doc:"Unserved part: the queue, the definition or its version, the step, or the handler of the name or type."`
+	Queue    string `json:"queue,omitempty" doc:"Queue of instances, or namespace of hooks."`
+	Name     string `json:"name,omitempty" doc:"Definition, hook, or type of tasks, alarms and actors."`
 	Version  int    `json:"version,omitempty"`
 	Step     string `json:"step,omitempty"`
-	Schedule string `json:"schedule,omitempty" doc:"The schedule that starts instances of the definition."`
-	Count    int    `json:"count" doc:"How much of it is due. Counted up to the cap."`
+	Schedule string `json:"schedule,omitempty" doc:"Schedule that starts instances of the definition."`
+	Count    int    `json:"count" doc:"Number of due work items, up to the cap."`
 	// OldestDueAt of a schedule is the time of its next tick.
-	OldestDueAt Time `json:"oldest_due_at,omitzero" doc:"Since when the oldest is due. Of a schedule: when it fires next."`
+	OldestDueAt Time `json:"oldest_due_at,omitzero" doc:"Oldest due time. Of a schedule: the next tick."`
 }
 
 // unserved finds the work that no live process serves.

@@ -24,7 +24,7 @@ func showUpcoming(u store.Upcoming) Upcoming {
 func (u *Upcoming) ofTimer() {
 	actorType, rest, _ := strings.Cut(u.ID, "/")
 	actor, key, _ := strings.Cut(rest, "/")
-	u.Kind, u.Why = "timer", "delay of an actor"
+	u.Kind, u.Why = "timer", "timer of an actor"
 	u.Link = Link{Kind: "actor", ID: actorType + "/" + actor}
 	u.actions("/v1/actors/"+url.PathEscape(actorType)+"/"+url.PathEscape(actor)+"/timers/"+url.PathEscape(key), "move", "skip", "fire")
 }

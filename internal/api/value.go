@@ -43,7 +43,7 @@ func (d *Duration) UnmarshalJSON(raw []byte) error {
 	}
 	parsed, err := time.ParseDuration(text)
 	if err != nil {
-		return fmt.Errorf("%q is no duration such as 1h30m", text)
+		return fmt.Errorf("must be a duration such as 1h30m, got %q", text)
 	}
 	*d = Duration(parsed)
 	return nil
@@ -51,7 +51,7 @@ func (d *Duration) UnmarshalJSON(raw []byte) error {
 
 // Schema implements huma.SchemaProvider.
 func (Duration) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Examples: []any{"1h30m"}, Description: "A duration such as 250ms, 90s or 1h30m."}
+	return &huma.Schema{Type: huma.TypeString, Examples: []any{"1h30m"}, Description: "Duration, for example 250ms, 90s or 1h30m."}
 }
 
 // Priority is the urgency of due work.
@@ -77,7 +77,7 @@ func (p *Priority) UnmarshalJSON(raw []byte) error {
 	}
 	priority, ok := priorities[name]
 	if !ok {
-		return fmt.Errorf("%q is none of high, normal, low", name)
+		return fmt.Errorf("must be one of high, normal, low, got %q", name)
 	}
 	*p = priority
 	return nil
@@ -90,27 +90,27 @@ func (Priority) Schema(huma.Registry) *huma.Schema {
 
 // Paging is the input that all lists share.
 type Paging struct {
-	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"How many rows to return at most."`
-	Cursor string `query:"cursor" maxLength:"1024" doc:"The next_cursor of the page before. Default: the first page."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Maximum number of rows to return."`
+	Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the previous page. Default: the first page."`
 }
 
 // Page is one page of a list.
 type Page[T any] struct {
 	Data []T `json:"data" nullable:"false"`
 	// NextCursor is null after the last page.
-	NextCursor *string `json:"next_cursor" required:"true" doc:"Asks for the next page; null after the last one. A page may have fewer rows than the limit and still be followed by another."`
-	Count      *Count  `json:"count,omitempty" doc:"How many there are, if count=true asked for it."`
+	NextCursor *string `json:"next_cursor" required:"true" doc:"Cursor of the next page; null on the last page. A page can have fewer rows than the limit and still not be the last one."`
+	Count      *Count  `json:"count,omitempty" doc:"Number of rows, with count=true."`
 }
 
 // Count is a number that is counted only up to a cap.
 type Count struct {
 	Count  int  `json:"count"`
-	Capped bool `json:"capped" doc:"There are more."`
+	Capped bool `json:"capped" doc:"True if there are more."`
 }
 
 // List is the response of a list.
 type List[T any] struct {
-	Link string `header:"Link" doc:"The next page, as RFC 8288 has it."`
+	Link string `header:"Link" doc:"Link to the next page (RFC 8288)."`
 	Body Page[T]
 }
 
