@@ -111,7 +111,7 @@ func ExampleActors_StoreStatechart() {
 		fmt.Println(t.Due.Format(time.DateOnly), t.State, "to", t.Leads)
 	}
 	clock.Advance(14 * 24 * time.Hour)
-	if _, err := actors.Process(ctx); err != nil { // a dispatcher does this
+	if _, err := actors.Process(ctx); err != nil { // usually a dispatcher calls Process
 		panic(err)
 	}
 	view, err := actors.Snapshot(ctx, ref, actor.Caller{Kind: actor.System})

@@ -49,7 +49,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	dispatcher, err := dispatch.NewWaker(alarms, nil) // sleeps until exactly the next due time
+	dispatcher, err := dispatch.NewWaker(alarms, nil) // sleeps until the next due time
 	if err != nil {
 		panic(err)
 	}
@@ -69,7 +69,7 @@ func Example() {
 		panic(err)
 	}
 
-	err = eng.Update(ctx, func(tx *perdure.Tx) error { // paid in time
+	err = eng.Update(ctx, func(tx *perdure.Tx) error { // the payment arrived in time
 		if err := tx.Update(Orders, order, schema.Values{"status": "paid"}); err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func Example_recurring() {
 	if err != nil {
 		panic(err)
 	}
-	// Every process may do this when it starts: the same ticks go on where they are.
+	// Every process may do this at startup: equal recurrences keep their ticks.
 	err = report.Schedule(ctx, alarm.ID("hourly-report"), "ada@example.org", &alarm.ScheduleOptions{
 		Cron: "0 * * * *", Zone: "Europe/Berlin", Missed: perdure.MissedOnce,
 	})
@@ -116,7 +116,7 @@ func Example_recurring() {
 
 	for _, later := range []time.Duration{time.Minute, 3*time.Hour + time.Minute} {
 		clock.Advance(later)
-		if _, err := alarms.Process(ctx); err != nil { // a dispatcher does this
+		if _, err := alarms.Process(ctx); err != nil { // usually a dispatcher calls Process
 			panic(err)
 		}
 	}

@@ -49,7 +49,7 @@ func ExampleNewPoller() {
 	if err != nil {
 		panic(err)
 	}
-	<-done // at once, not after ten seconds
+	<-done // immediately, not after ten seconds
 
 	stop, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -91,9 +91,9 @@ func ExampleWakeHost() {
 	if err != nil {
 		panic(err)
 	}
-	<-waker.Wake() // runs what is due, and sets the alarm
+	<-waker.Wake() // runs due work, and sets the alarm of the host
 	fmt.Println("the alarm is set:", !host.alarm.IsZero())
-	for !host.due(time.Now()) { // the host's own business
+	for !host.due(time.Now()) { // other work of the host
 		<-time.After(10 * time.Millisecond)
 	}
 	<-host.fire(waker)

@@ -49,7 +49,7 @@ func Example_timers() {
 	for _, t := range timers {
 		fmt.Println(t.Due.Format(time.DateOnly), "of", t.State, "to", t.Leads)
 	}
-	// A week more for a good customer.
+	// Extend the trial by a week.
 	if err := actors.MoveTimer(ctx, ref, support, timers[0].ID, timers[0].Due.AddDate(0, 0, 7)); err != nil {
 		panic(err)
 	}
@@ -62,7 +62,7 @@ func Example_timers() {
 	}
 
 	clock.Advance(21 * 24 * time.Hour)
-	if _, err := actors.Process(ctx); err != nil { // a dispatcher does this
+	if _, err := actors.Process(ctx); err != nil { // usually a dispatcher calls Process
 		panic(err)
 	}
 	view, err := actors.Snapshot(ctx, ref, support)
@@ -95,7 +95,7 @@ func Example_callers() {
 		panic(err)
 	}
 	err = actors.Register("game", gameMachine, &actor.TypeOptions{
-		Events: map[actor.CallerKind][]string{actor.Client: {}, actor.Service: {"NEXT"}}, // players only look
+		Events: map[actor.CallerKind][]string{actor.Client: {}, actor.Service: {"NEXT"}}, // clients may only read
 	})
 	if err != nil {
 		panic(err)

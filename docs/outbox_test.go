@@ -63,14 +63,14 @@ func Example_tail() {
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var cursor outbox.Stamp // from where you stopped the last time
+	var cursor outbox.Stamp // the last processed stamp
 	for entry, err := range eng.Outbox().Tail(ctx, cursor, nil) {
 		if err != nil {
 			panic(err)
 		}
 		fmt.Println(entry.Stamp)
-		cursor = entry.Stamp // keep it with what you did about the entry
-		cancel()             // a real reader goes on
+		cursor = entry.Stamp // store it together with the result of processing the entry
+		cancel()             // a real reader continues
 	}
 	fmt.Println("stopped at", cursor)
 	// Output:
@@ -89,7 +89,7 @@ func Example_consumer() {
 	ctx, cancel := context.WithCancel(ctx)
 	err = search.Consume(ctx, nil, func(_ context.Context, e outbox.Entry) error {
 		fmt.Println("index", e.Stamp)
-		cancel() // a real consumer goes on
+		cancel() // a real consumer continues
 		return nil
 	})
 	fmt.Println(err)
@@ -106,7 +106,7 @@ func Example_retention() {
 	eng := openBank()
 	defer eng.Close()
 
-	removed, err := eng.Outbox().Purge(ctx, 0) // older than now: all
+	removed, err := eng.Outbox().Purge(ctx, 0) // all entries that are older than now
 	fmt.Println(removed, err)
 
 	_, err = eng.Outbox().List(ctx, outbox.Stamp{}, 0)
@@ -124,7 +124,7 @@ func Example_restart() {
 	begun, err := eng.Outbox().Restart(ctx, "restored from the backup of 3 May")
 	fmt.Println(begun.Number, begun.After, err)
 
-	lost := outbox.NewStamp(0, 9, 0) // a consumer had read this far before the restore
+	lost := outbox.NewStamp(0, 9, 0) // position of a consumer before the restore
 	_, err = eng.Outbox().List(ctx, lost, 0)
 	var diverged *outbox.DivergedError
 	if errors.As(err, &diverged) {

@@ -15,7 +15,7 @@ var users = schema.NewTable("users", schema.String("email"))
 var signup = fsm.Define("signup", 1, fsm.Step("welcome", welcome), fsm.Step("confirm", confirm))
 
 func welcome(_ context.Context, run *fsm.Run[string]) (fsm.Outcome, error) {
-	fmt.Println("welcome,", run.State) // an error here would be tried again, later each time
+	fmt.Println("welcome,", run.State) // an error is retried with backoff
 	return run.Await("confirmed").Then("confirm").Within(48 * time.Hour), nil
 }
 
@@ -33,11 +33,11 @@ func Example() {
 		panic(err)
 	}
 	defer eng.Close()
-	machines, stop := runMachines(eng, signup) // in as many processes as you like
+	machines, stop := runMachines(eng, signup) // in any number of processes
 	defer stop()
 
 	var started *fsm.Started
-	err = eng.Update(ctx, func(tx *perdure.Tx) (err error) { // both are committed, or neither
+	err = eng.Update(ctx, func(tx *perdure.Tx) (err error) { // both commit, or neither
 		tx.Create(users, schema.Values{"email": "ada@example.org"})
 		started, err = fsm.StartIn(tx, signup, "ada@example.org", nil)
 		return err
@@ -45,7 +45,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	fsm.Send(ctx, eng, started.ID, "confirmed", nil, nil) // perhaps tomorrow, from another process
+	fsm.Send(ctx, eng, started.ID, "confirmed", nil, nil) // possibly a day later, in another process
 	done, err := machines.Wait(ctx, started.ID)
 	fmt.Println(done.Status, string(done.Result), err)
 	// Output:

@@ -89,20 +89,20 @@ func TestTheHTTPReferenceIsTheOpenAPIDocument(t *testing.T) {
 
 const httpIntro = `# HTTP API
 
-Made from the OpenAPI document, which a server has at ` + "`/openapi.json`" + `. JSON in and out, names in snake_case.
+Generated from the OpenAPI document, which a server returns at ` + "`/openapi.json`" + `. Requests and responses are JSON with names in snake_case.
 
 | | |
 |---|---|
 | times | RFC 3339, UTC, milliseconds: ` + "`2026-11-15T12:00:00.000Z`" + ` |
-| durations | as Go writes them: ` + "`250ms`, `1h30m`" + ` |
-| lists | ` + "`?limit=` (50, at most 200) and `?cursor=`; the answer is `{\"data\": […], \"next_cursor\": \"…\" or null}`" + ` with a ` + "`Link`" + ` header. There are no totals; ` + "`?count=true`" + ` counts to 1,000 where a list has it |
+| durations | Go's format: ` + "`250ms`, `1h30m`" + ` |
+| lists | ` + "`?limit=` (50, at most 200) and `?cursor=`; the response is `{\"data\": […], \"next_cursor\": \"…\" or null}`" + ` with a ` + "`Link`" + ` header. There are no totals. Where a list supports it, ` + "`?count=true`" + ` counts up to 1,000 |
 | errors | RFC 9457, ` + "`application/problem+json`" + `, with a stable ` + "`code`" + `: see [error codes](errors.md) |
-| authentication | ` + "`Authorization: Bearer perdure_sk_…`" + `: see [security](../security.md). None is needed on this machine while there is no token |
-| doing it once | ` + "`Idempotency-Key`" + ` on every POST that lists it (not those that make tokens and sessions, whose answers are secrets and are not stored): the same key and body get the stored answer with ` + "`Idempotency-Replayed: true`" + `, for 24 hours; another body is a 422, one in flight a 409. The key is committed in the transaction of its effect: a request that died has left neither, and can be repeated |
-| changing what you have seen | ` + "`GET` of a schedule, an alarm, a machine or a definition behind HTTP endpoints has an `ETag`; `If-Match: <etag>` (or a list, or `*`) on PUT, PATCH and DELETE changes it only if it is still that, compared under its lock in the transaction of the change; otherwise the answer is 412 and nothing is changed. `If-None-Match: *` on PUT only creates. The ETag names what somebody can set: ticks, attempts and times that pass by themselves do not change it, so `If-None-Match: <etag>` on GET (304) asks whether it is configured as before, not whether it has run" + ` |
-| acting on many | ` + "`POST /v1/{kind}/actions`" + ` with ids, or with the filter of the list; ` + "`dry_run`" + ` only counts. Up to 1,000 things are one transaction; what cannot be acted on is a line of the answer |
+| authentication | ` + "`Authorization: Bearer perdure_sk_…`" + `: see [security](../security.md). Local clients need none until the first API token is created |
+| idempotency | ` + "`Idempotency-Key`" + ` on every POST that lists it. Routes that create tokens and sessions do not: their responses are secrets and are not stored. For 24 hours, a request with the same key and body gets the stored response with ` + "`Idempotency-Replayed: true`" + `. Another body gets a 422, and a request whose key is in flight a 409. The key commits in the transaction of its effect: a request that crashed has left neither and can be repeated |
+| concurrent changes | ` + "`GET` of a schedule, an alarm, a statechart or a definition with remote steps returns an `ETag`. `If-Match: <etag>` (or a list, or `*`) on PUT, PATCH and DELETE changes the resource only if the ETag still matches. It is compared under the lock of the resource, in the transaction of the change. Otherwise the response is 412 and nothing changes. `If-None-Match: *` on PUT only creates. The ETag covers the configuration: ticks, attempts and due times do not change it. `If-None-Match: <etag>` on GET returns 304 if the configuration has not changed, even if the work has run" + ` |
+| bulk actions | ` + "`POST /v1/{kind}/actions`" + ` with ids, or with the filter of the list; ` + "`dry_run`" + ` only counts. Up to 1,000 items are changed in one transaction. The response lists the items that were not changed |
 
-Outside of ` + "`/v1`" + `, without authentication: ` + "`/livez`, `/readyz` (`?verbose`), `/healthz`, `/docs/`" + ` and the files of the dashboard. With the role viewer: ` + "`/version`, `/metrics`, `/openapi.json`" + `.
+Outside ` + "`/v1`" + `, without authentication: ` + "`/livez`, `/readyz` (`?verbose`), `/healthz`, `/docs/`" + ` and the files of the dashboard. With the role viewer: ` + "`/version`, `/metrics`, `/openapi.json`" + `.
 `
 
 func (d document) page() string {
@@ -122,7 +122,7 @@ func (d document) page() string {
 			d.Paths[path][method].write(&b, strings.ToUpper(method), path)
 		}
 	}
-	b.WriteString("\n## Objects\n\nFields in **bold** are always there.\n")
+	b.WriteString("\n## Objects\n\nFields in **bold** are always present.\n")
 	for _, name := range slices.Sorted(maps.Keys(d.Components.Schemas)) {
 		if s := d.Components.Schemas[name]; !strings.HasPrefix(name, "Page") {
 			s.write(&b, name)
@@ -158,7 +158,7 @@ func (o operation) write(b *strings.Builder, method, path string) {
 		if status == "default" {
 			continue
 		}
-		fmt.Fprintf(b, "\nAnswer: %s, %s.\n", status, o.Responses[status].kind())
+		fmt.Fprintf(b, "\nResponse: %s, %s.\n", status, o.Responses[status].kind())
 	}
 }
 

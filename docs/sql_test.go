@@ -242,10 +242,10 @@ func kind(definition string) string {
 
 const sqlIntro = `# SQL tables
 
-Perdure's own tables, made from the migrations. Read them as you like. Write to them only through Perdure: its guarantees rest on how they are
-written. On PostgreSQL they are in the schema ` + "`perdure`" + ` (those of tasks in ` + "`queues`, `internal` and `comms`" + `); elsewhere the schema is the beginning of the
-name: ` + "`perdure_outbox`" + `. A type with ? may be null. Times of SQLite are microseconds since 1970, those of MySQL are in UTC. The table
-` + "`perdure_migrations`" + ` has a row for each migration that was applied. Until 1.0 the tables may change with any version; the form of the outbox is [a promise](../guide/outbox.md#the-stored-form-for-other-languages).
+Perdure's own tables, generated from the migrations. You can read them. Write to them only through Perdure: other writes break its guarantees.
+On PostgreSQL they are in the schema ` + "`perdure`" + `, and the tables of tasks in ` + "`queues`, `internal` and `comms`" + `. On other databases the schema is a
+prefix: ` + "`perdure_outbox`" + `. A type with ? can be null. Times are microseconds since 1970 on SQLite and in UTC on MySQL. The table
+` + "`perdure_migrations`" + ` has a row for each applied migration. Until 1.0 the tables can change with any version; the stored form of the outbox is [stable](../guide/outbox.md#the-stored-form-for-other-languages).
 `
 
 func sqlPage(all map[string]map[string]*table) string {

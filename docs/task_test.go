@@ -48,7 +48,7 @@ func Example_taskEmail() {
 	})
 	fmt.Println("send", ticket.ID, err)
 
-	n, err := worker.Process(ctx) // a dispatcher does this; see below
+	n, err := worker.Process(ctx) // usually a dispatcher calls Process; see below
 	fmt.Println(n, "tasks", err)
 	// Output:
 	// send 1 <nil>
@@ -75,7 +75,7 @@ func runTasks(ctx context.Context, eng *perdure.Engine) error {
 	}
 	dispatcher.Start()
 	<-ctx.Done()
-	return dispatcher.Stop(context.Background()) // finishes what is being sent, and its handlers
+	return dispatcher.Stop(context.Background()) // waits for running sends and their handlers
 }
 
 func runRestrictedWorker(ctx context.Context, send task.Sender) error {

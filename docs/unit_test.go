@@ -118,7 +118,7 @@ func Example_rerun() {
 		if err != nil {
 			return err
 		}
-		if runs == 1 { // somebody else is faster, this once
+		if runs == 1 { // simulates a concurrent change in the first run
 			eng.Update(ctx, func(other *perdure.Tx) error {
 				return other.Update(accounts, "ada", schema.Values{"balance": 70})
 			})
@@ -135,7 +135,7 @@ func Example_check() {
 	defer eng.Close()
 
 	err := eng.Update(ctx, func(tx *perdure.Tx) error {
-		tx.Check(accounts, "ada", 7) // a version that a form was filled in with
+		tx.Check(accounts, "ada", 7) // the version that the form was read with
 		return tx.Update(accounts, "ada", schema.Values{"owner": "Ada L."})
 	})
 	var conflict *fault.Conflict
@@ -149,7 +149,7 @@ func Example_references() {
 	defer eng.Close()
 
 	err := eng.Update(ctx, func(tx *perdure.Tx) error {
-		id, _ := tx.Create(accounts, schema.Values{"owner": "Carl"}) // an id of its own
+		id, _ := tx.Create(accounts, schema.Values{"owner": "Carl"}) // the id is generated
 		tx.Create(transfers, schema.Values{"id": "t1", "from": "ada", "to": id, "amount": 5})
 		return nil
 	})
@@ -203,8 +203,8 @@ func Example_poisoned() {
 	defer eng.Close()
 
 	err := eng.Update(ctx, func(tx *perdure.Tx) error {
-		tx.Update(accounts, "nobody", schema.Values{"age": 1})  // the error is not looked at
-		tx.Update(accounts, "ada", schema.Values{"balance": 1}) // and this does nothing any more
+		tx.Update(accounts, "nobody", schema.Values{"age": 1})  // the error is ignored
+		tx.Update(accounts, "ada", schema.Values{"balance": 1}) // no effect: the unit has failed
 		return nil
 	})
 	fmt.Println(err)

@@ -25,7 +25,7 @@ func Example_with() {
 	if err != nil {
 		panic(err)
 	}
-	charge := func(key string) (string, error) { return "receipt of " + key, nil } // the bank
+	charge := func(key string) (string, error) { return "receipt of " + key, nil } // simulates the bank
 
 	orders := fsm.Define("order", 1,
 		fsm.Step("charge", func(_ context.Context, run *fsm.Run[string]) (fsm.Outcome, error) {
@@ -65,7 +65,7 @@ func Example_commitWith() {
 		panic(err)
 	}
 	charge, err := hook.Define(hooks, "charge", func(ctx context.Context, order string) error {
-		receipt := "receipt of " + order // from the bank, with hook.FromContext(ctx).Key
+		receipt := "receipt of " + order // from the bank, with hook.FromContext(ctx).Key as the idempotency key
 		return perdure.CommitWith(ctx, func(tx *perdure.Tx) error {
 			_, err := tx.Exec("insert into receipts (id) values (?)", receipt)
 			return err

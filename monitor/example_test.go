@@ -22,7 +22,7 @@ func watch(eng *perdure.Engine, mux *http.ServeMux, meter metric.Meter) error {
 	mux.Handle("GET /metrics", m.Metrics())
 	mux.Handle("GET /livez", m.Live())
 	mux.Handle("GET /readyz", m.Ready())
-	_, err = m.Register(meter) // OpenTelemetry, instead of or beside /metrics
+	_, err = m.Register(meter) // OpenTelemetry, instead of or in addition to /metrics
 	return err
 }
 

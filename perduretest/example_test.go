@@ -67,13 +67,13 @@ func TestANewUserIsAskedAfterAWeek(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Was it triggered, and with what?
+	// Check the triggered hook and its payload.
 	triggered := perduretest.RequireTriggered[string]
 	if to := triggered(t, eng, "signup", "survey"); to != "ada@example.org" {
 		t.Errorf("the survey goes to %s", to)
 	}
 
-	// Run what is due now, and then what is due in a week.
+	// Run the work that is due now, then the work that is due in a week.
 	perduretest.Drain(t, app.hooks)
 	if len(app.sent) != 1 || app.sent[0] != "welcome to ada@example.org" {
 		t.Errorf("sent at once: %v", app.sent)

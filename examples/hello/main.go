@@ -65,7 +65,7 @@ func ask(_ context.Context, run *fsm.Run[Greeting]) (fsm.Outcome, error) {
 // greet runs when the name has arrived, or after a day.
 func greet(_ context.Context, run *fsm.Run[Greeting]) (fsm.Outcome, error) {
 	if run.TimedOut {
-		return run.Stop("nobody said a name"), nil
+		return run.Stop("no name was given"), nil
 	}
 	if err := run.Awaited[0].Decode(&run.State.Name); err != nil {
 		return fsm.Outcome{}, err

@@ -61,7 +61,7 @@ func (r *renderer) render(_ context.Context, payload json.RawMessage) (any, erro
 	defer r.mu.Unlock()
 	if !r.seen[invoice.Key] {
 		r.seen[invoice.Key] = true
-		return nil, errors.New("renderer does not answer")
+		return nil, errors.New("renderer did not respond")
 	}
 	return map[string]string{"document": fmt.Sprintf("%s owes %d.%02d", invoice.Customer, invoice.Cents/100, invoice.Cents%100)}, nil
 }

@@ -18,9 +18,9 @@ func Example() {
 	}
 	// Output:
 	// error: billing.get_invoice_payload: no_customer
-	// error: renderer does not answer
-	// failed: nobody to send it to
-	// failed: renderer does not answer
+	// error: renderer did not respond
+	// failed: renderer did not respond
+	// failed: the invoice has no recipient
 	// scheduled 3
 	// succeeded: {"document":"Ada owes 42.00"}
 }

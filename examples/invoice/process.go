@@ -154,7 +154,7 @@ func prepare(_ context.Context, tx *perdure.Tx, raw json.RawMessage) (task.Envel
 		return task.Envelope{}, err
 	}
 	if invoice.Customer == "" {
-		_, err := tx.Exec("insert into billing_invoice_task_failed values (?, ?, 'nobody to send it to', 1) on conflict do nothing", p.ID, p.Attempt)
+		_, err := tx.Exec("insert into billing_invoice_task_failed values (?, ?, 'the invoice has no recipient', 1) on conflict do nothing", p.ID, p.Attempt)
 		if err != nil {
 			return task.Envelope{}, err
 		}

@@ -28,7 +28,7 @@ create table billing_invoice_task_succeeded (
   result text
 ) strict;
 
--- Facts are only ever added.
+-- Facts are append-only.
 
 create trigger billing_scheduled_update before update on billing_invoice_task_scheduled begin select raise(abort, 'facts are append-only'); end;
 

@@ -56,7 +56,7 @@ func reserve(_ context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
 // is retried with backoff. After five failed attempts the order is compensated. After a
 // successful request, the customer has some time to pay.
 func charge(ctx context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
-	err := provider.request(ctx, run.State.Number, run.ID) // the id makes it idempotent
+	err := provider.request(ctx, run.State.Number, run.ID) // the id is the idempotency key
 	switch {
 	case err != nil && run.Attempt < 5:
 		return run.Replay(5 * time.Millisecond << run.Attempt), nil
@@ -100,7 +100,7 @@ func closeOrder(ctx context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
 // compensate releases the reservations. It may run more than once, without harm.
 func compensate(_ context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
 	run.State.Reserved = false
-	return run.Stop("nobody paid for order " + run.State.Number), nil
+	return run.Stop("order " + run.State.Number + " was not paid"), nil
 }
 
 func ship(_ context.Context, run *fsm.Run[string]) (fsm.Outcome, error) {
@@ -138,11 +138,11 @@ func run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// The provider's callback: it names the order, and may come twice.
+	// The provider's callback names the order and may arrive twice.
 	for range 2 {
 		_, err := fsm.Send(ctx, eng, paid.ID, "paid", "42.00", &fsm.SignalOptions{Key: "callback-77"})
 		var ended *perdure.StateError
-		if err != nil && !errors.As(err, &ended) { // the order may be closed when the second one comes
+		if err != nil && !errors.As(err, &ended) { // the order may be finished when the second callback arrives
 			return err
 		}
 	}

@@ -12,5 +12,5 @@ func Example() {
 	}
 	// Output:
 	// done: ["parcel with tea","parcel with cups"]
-	// stopped: nobody paid for order A-2
+	// stopped: order A-2 was not paid
 }

@@ -86,7 +86,7 @@ func callback(eng *perdure.Engine) http.HandlerFunc {
 		switch {
 		case errors.As(err, &missing):
 			http.NotFound(w, r)
-		case err != nil && !errors.As(err, &ended): // one that has ended needs nothing more
+		case err != nil && !errors.As(err, &ended): // a finished payment needs no signal
 			http.Error(w, "try again", http.StatusServiceUnavailable)
 		default:
 			w.WriteHeader(http.StatusNoContent)

@@ -45,7 +45,7 @@ def charge(order):
 def pack(order):
     """Packs every item on its own, side by side."""
     if order["timed_out"]:
-        return {"outcome": "stop", "reason": "nobody paid"}
+        return {"outcome": "stop", "reason": "the order was not paid"}
     state = dict(order["state"], paid=order["awaited"][0]["payload"]["amount"])
     parcels = [{"definition": "parcel", "state": {"item": item}} for item in state["items"]]
     return {"outcome": "spawn", "children": parcels, "step": "close", "state": state}

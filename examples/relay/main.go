@@ -42,7 +42,7 @@ func relay(ctx context.Context, eng *perdure.Engine, url string) error {
 	for ctx.Err() == nil {
 		err = consumer.Consume(ctx, nil, func(ctx context.Context, e outbox.Entry) error { return post(ctx, url, e) })
 		select {
-		case <-time.After(100 * time.Millisecond): // the other system is down: try the same entry again
+		case <-time.After(100 * time.Millisecond): // the other system is unavailable: retry the same entry
 		case <-ctx.Done():
 		}
 	}

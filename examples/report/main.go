@@ -53,7 +53,7 @@ func split(_ context.Context, run *fsm.Run[Report]) (fsm.Outcome, error) {
 func count(_ context.Context, run *fsm.Run[string]) (fsm.Outcome, error) {
 	switch {
 	case run.State == "west" && run.Attempt == 1:
-		return fsm.Outcome{}, errors.New("the warehouse does not answer") // it will, the next time
+		return fsm.Outcome{}, errors.New("the warehouse does not answer") // succeeds at the next attempt
 	case run.State == "south":
 		return fsm.Outcome{}, errors.New("the warehouse has burnt down")
 	}

@@ -76,7 +76,7 @@ func (s *Subscriptions) register(actors *actor.Actors) error {
 	return actors.Register("subscription", machine, &actor.TypeOptions{
 		Effects:     map[string]actor.Effect{"mail": {Run: s.mail}},
 		Invocations: map[string]actor.Invocation{"charge": {Run: s.charge, Retry: retry.Exponential(5)}},
-		// Customers may pay and cancel, and nothing else.
+		// Customers may only pay and cancel.
 		Events: map[actor.CallerKind][]string{actor.Client: {"PAY", "CANCEL"}},
 	})
 }

@@ -37,7 +37,7 @@ func (s *site) loadAssets() error {
 	}
 	entries, err := fs.ReadDir(own, "assets")
 	if err != nil {
-		return fmt.Errorf("load the style of the documentation: %w", err)
+		return fmt.Errorf("load style of documentation: %w", err)
 	}
 	for _, e := range entries {
 		if err := s.addAsset(own, "assets/"+e.Name(), e.Name()); err != nil {
@@ -51,7 +51,7 @@ func (s *site) loadAssets() error {
 func (s *site) addAsset(from fs.FS, file, name string) error {
 	content, err := fs.ReadFile(from, file)
 	if err != nil {
-		return fmt.Errorf("load the style of the documentation: %w", err)
+		return fmt.Errorf("load style of documentation: %w", err)
 	}
 	s.assets[name] = asset{kind: assetKinds[path.Ext(name)], content: content}
 	return nil

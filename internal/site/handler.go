@@ -31,8 +31,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Cache-Control", "no-cache")
 	s, err := h.load()
 	if err != nil {
-		slog.Error("serve the documentation", "error", err)
-		http.Error(w, "the documentation cannot be shown", http.StatusInternalServerError)
+		slog.Error("documentation request failed", "error", err)
+		http.Error(w, "documentation is unavailable", http.StatusInternalServerError)
 		return
 	}
 	s.serve(w, r, strings.TrimPrefix(r.URL.Path, "/"))

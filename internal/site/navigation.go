@@ -31,7 +31,7 @@ var outline = []struct {
 	}},
 	{"Reference", []string{"reference"}},
 	{"Coming from", []string{"coming-from", "guide/from-xstate.md", "comparison.md"}},
-	{"Inside", []string{"architecture.md", "benchmarks.md", "good-first-issues.md", "adr/README.md", "adr", "."}},
+	{"Internals", []string{"architecture.md", "benchmarks.md", "good-first-issues.md", "adr/README.md", "adr", "."}},
 }
 
 // navigation puts every page into a section.

@@ -52,7 +52,7 @@ func build(files fs.FS) (*site, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the documentation: %w", err)
+		return nil, fmt.Errorf("read documentation: %w", err)
 	}
 	s.sections = navigation(s.pages)
 	for _, p := range s.pages {

@@ -243,7 +243,7 @@ func TestHeadingsHaveTheAnchorsOfForges(t *testing.T) {
 func TestUnknownAddressesSaySoAndSuggestPages(t *testing.T) {
 	t.Parallel()
 	code, _, body := serve(t)(prefix + "/guide/outbx/outbox")
-	if code != http.StatusNotFound || !strings.Contains(body, "There is no such page") || !strings.Contains(body, `href="../../guide/outbox`) {
+	if code != http.StatusNotFound || !strings.Contains(body, "Page not found") || !strings.Contains(body, `href="../../guide/outbox`) {
 		t.Errorf("status %d, body %s", code, body)
 	}
 	for _, address := range []string{"/images/../site.go", "/images/none.png", "/assets/0/site.css", "/%00", "/search/x"} {

@@ -60,7 +60,7 @@ func (s *site) results(query string) view {
 // missing returns the page for an unknown address. It searches for the words of the
 // address.
 func (s *site) missing(name string) view {
-	v := s.view(&page{url: name, Title: "There is no such page"})
+	v := s.view(&page{url: name, Title: "Page not found"})
 	v.Query = strings.TrimSuffix(name[strings.LastIndex(name, "/")+1:], ".md")
 	v.Hits, v.Searched = s.index.search(v.Query), true
 	return v
@@ -69,7 +69,7 @@ func (s *site) missing(name string) view {
 func (s *site) servePage(w http.ResponseWriter, status int, v view) {
 	var b bytes.Buffer
 	if err := layout.Execute(&b, v); err != nil {
-		http.Error(w, "the page cannot be shown", http.StatusInternalServerError)
+		http.Error(w, "page is unavailable", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

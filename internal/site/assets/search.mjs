@@ -1,4 +1,4 @@
-// Search while one types: "/" goes to the field, arrows go through what was found.
+// Search as you type: "/" focuses the field, the arrow keys move through the results.
 // The server has the index and searches; without this script the form does it.
 const root = document.body.dataset.root;
 const field = document.getElementById("q");
@@ -19,7 +19,7 @@ function row(hit) {
 }
 
 function show(hits) {
-  found.replaceChildren(...(hits.length ? hits.slice(0, 10).map(row) : [element("p", "Nothing was found.")]));
+  found.replaceChildren(...(hits.length ? hits.slice(0, 10).map(row) : [element("p", "No results.")]));
   found.hidden = false;
 }
 
