@@ -54,6 +54,33 @@ func TestJourneysFollowTheCode(t *testing.T) {
 	}
 }
 
+var (
+	sqlTable  = regexp.MustCompile(`(?m)^## perdure_(\w+)$`)
+	codeWords = regexp.MustCompile("`(\\w+)`")
+)
+
+// The architecture describes all tables of the SQL reference, which is made from the
+// migrations. The tables of tasks have their own guide.
+func TestTheArchitectureHasEveryTable(t *testing.T) {
+	t.Parallel()
+	all := pages(t)
+	_, section, _ := strings.Cut(all["docs/architecture.md"], "\n## Tables\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var described []string
+	for _, match := range codeWords.FindAllStringSubmatch(section, -1) {
+		described = append(described, match[1])
+	}
+	tables := sqlTable.FindAllStringSubmatch(all["docs/reference/sql.md"], -1)
+	if len(tables) < 30 {
+		t.Errorf("found %d tables, want at least 30", len(tables))
+	}
+	for _, table := range tables {
+		if !slices.Contains(described, table[1]) {
+			t.Errorf("the tables in docs/architecture.md lack %s", table[1])
+		}
+	}
+}
+
 var sqlFunction = regexp.MustCompile(`(?m)^create (?:or replace )?function ([\w.]+)\(`)
 
 // functionsOf returns the functions of a file. Methods have the form Type.Method.
