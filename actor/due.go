@@ -61,7 +61,8 @@ func (a *Actors) fire(ctx context.Context, types []string) (moved int, more bool
 	var mu sync.Mutex
 	var running sync.WaitGroup
 	more = true
-	slots := make(chan struct{}, maxOverlap)
+	overlap, _ := a.overlap()
+	slots := make(chan struct{}, overlap)
 	for n := 0; n < maxPasses; n++ {
 		slots <- struct{}{}
 		locked := make(chan struct{})

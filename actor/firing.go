@@ -101,8 +101,32 @@ func (a *Actors) claim(ctx context.Context, types []string) (p *pass, reaped boo
 	return p, reaped, nil
 }
 
+// overlap returns the number of passes that run concurrently. holds is true if a pass locks
+// timers before it records them. Such a pass needs a second connection while it has the first,
+// so the passes must leave a connection for each other.
+func (a *Actors) overlap() (passes int, holds bool) {
+	if !a.rt.DB.Dialect().HasRowLocations() {
+		return maxOverlap, false
+	}
+	pooled, ok := a.rt.DB.(sqldb.Pooled)
+	if !ok {
+		return maxOverlap, true
+	}
+	switch pools := pooled.Pools(); {
+	case len(pools) != 1 || pools[0].Max <= 0: // records have their own pool, or there is no limit
+		return maxOverlap, true
+	case pools[0].Max < 2:
+		return maxOverlap, false
+	default:
+		return min(maxOverlap, int(pools[0].Max/2)), true
+	}
+}
+
 // holds reports whether a pass locks timers before it records them.
-func (a *Actors) holds() bool { return a.rt.DB.Dialect().HasRowLocations() }
+func (a *Actors) holds() bool {
+	_, holds := a.overlap()
+	return holds
+}
 
 // reapExpired handles the records of crashed processes. It reports whether timers were made due
 // again.

@@ -149,12 +149,11 @@ func prepare(ctx context.Context, db sqldb.DB, name, text string) error {
 // special are the statements that a dialect has for a method of its own.
 var special = map[string][]string{
 	"OutboxAppend": {sqldb.Postgres},
-	// A pass over due timers locks them first, or records them first.
+	// Only here a pass over due timers can lock them before it records them.
 	"TimerHold":       {sqldb.Postgres},
 	"ActorHeld":       {sqldb.Postgres},
 	"ActorStepHeld":   {sqldb.Postgres},
 	"TimerDeleteHeld": {sqldb.Postgres},
-	"TimerClaim":      {sqldb.SQLite, sqldb.MySQL},
 	"CounterGuard":    {sqldb.Postgres},
 }
 

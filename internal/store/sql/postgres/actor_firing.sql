@@ -1,6 +1,36 @@
 -- Timers that a process is about to fire, on PostgreSQL. While the process is alive,
 -- its record is locked by the transaction that fires the timers.
 
+-- name: TimerClaim
+-- The table of timers that other processes fire is built only if they fire some: the
+-- planner assumes that it is large.
+with due as (
+  select d.actor_type, d.actor_id
+  from unnest($2::text[]) as known (type)
+  cross join lateral (
+    select al.actor_type, al.actor_id, al.due_at
+    from perdure.timers al
+    join perdure.actors a on a.type = al.actor_type and a.id = al.actor_id
+    where al.status = 'pending' and al.batch_limit is null and al.actor_type = known.type and al.due_at <= coalesce($1::timestamptz, now()){openable Actor al}
+      and (not exists (select 1 from perdure.firing f where f.worker <> $5) or (al.actor_type, al.actor_id) not in (
+        select t.value ->> 0, t.value ->> 1
+        from perdure.firing f
+        cross join lateral json_array_elements(f.timers) t
+        where f.worker <> $5
+      ))
+    order by al.due_at
+    limit $3
+    for no key update of a skip locked
+  ) d
+  order by d.due_at
+  limit $3
+)
+insert into perdure.firing (token, worker, suspect, claimed_at, expires_at, timers)
+select $4, $5, false, coalesce($1::timestamptz, now()), coalesce($1::timestamptz, now()) + $6::bigint * interval '1 microsecond', json_agg(json_build_array(actor_type, actor_id))
+from (select distinct actor_type, actor_id from due) actors
+having count(*) > 0
+returning timers::text, claimed_at
+
 -- name: TimerSuspectDue
 -- The status is compared so that the index of all pending timers cannot be used: the
 -- planner assumes that most of them are suspects.
