@@ -1,5 +1,3 @@
-//go:build !race
-
 package fsm_test
 
 import "github.com/perdure/perdure/internal/test/enginetest"

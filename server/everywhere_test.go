@@ -1,5 +1,3 @@
-//go:build !race
-
 package server_test
 
 import "github.com/perdure/perdure/internal/test/enginetest"

@@ -33,10 +33,11 @@ func variable(t *testing.T, name string) string {
 // testSteps are the commands of `make test` that TestEachTestIsRunOnce knows, without what
 // decides only how the tests run.
 var testSteps = []string{
-	`PERDURE_TEST_ONLY=mysql go test -skip '$(PLAIN)' $(MARIADB)`,
+	`PERDURE_TEST_ONLY=postgres,mysql go test -skip '$(PLAIN)' $(SERVED)`,
 	`go test -run '$(PLAIN)' $(PLAIN_PACKAGES)`,
 	`go test $(UNRACED)`,
-	`all=$$(go list ./...) && without=$$(go list $(UNRACED)) && go test $(RACE) -skip '$(PLAIN)' $(LONGEST) $$(echo "$$all" | grep -vxF "$$without")`,
+	`PERDURE_TEST_ONLY=sqlite go test $(RACE) -skip '$(PLAIN)' $(SERVED)`,
+	`all=$$(go list ./...) && without=$$(go list $(UNRACED) $(SERVED)) && go test $(RACE) -skip '$(PLAIN)' $(LONGEST) $$(echo "$$all" | grep -vxF "$$without")`,
 }
 
 var (
@@ -66,21 +67,24 @@ func TestTheStepsOfMakeTestAreKnown(t *testing.T) {
 
 // lists are the variables that decide where a test is run.
 type lists struct {
-	plain                  *regexp.Regexp
-	plainPackages, unraced []string
+	plain                          *regexp.Regexp
+	plainPackages, unraced, served []string
 }
 
-// runsOf returns how many of the testSteps run a test. The first one is left out: it runs
-// tests on MariaDB, which the others skip.
+// runsOf returns how many of the testSteps run a test on each database. Of a package in
+// SERVED, one step runs the tests on servers and another one the tests on SQLite.
 func (l lists) runsOf(pkg, test string) (runs int) {
-	unraced, plain := slices.Contains(l.unraced, pkg), l.plain.MatchString(test)
+	unraced, served, plain := slices.Contains(l.unraced, pkg), slices.Contains(l.served, pkg), l.plain.MatchString(test)
 	if plain && slices.Contains(l.plainPackages, pkg) {
 		runs++
 	}
 	if unraced {
 		runs++
 	}
-	if !unraced && !plain {
+	if served && !plain {
+		runs++
+	}
+	if !unraced && !served && !plain {
 		runs++
 	}
 	return runs
@@ -96,6 +100,7 @@ func TestEachTestIsRunOnce(t *testing.T) {
 		plain:         regexp.MustCompile(variable(t, "PLAIN")),
 		plainPackages: strings.Fields(variable(t, "PLAIN_PACKAGES")),
 		unraced:       strings.Fields(variable(t, "UNRACED")),
+		served:        strings.Fields(variable(t, "SERVED")),
 	}
 	var have []string // the packages with tests that run without the detector
 	tests := 0

@@ -22,8 +22,8 @@
 // A test whose server is not available is skipped with a message. With
 // PERDURE_REQUIRE_SERVERS=1, as in `make test`, it fails instead.
 //
-// With PERDURE_TEST_ONLY=mysql, or another name of Only, the tests on other databases are
-// skipped.
+// With PERDURE_TEST_ONLY=postgres,mysql, or other names of Only, the tests on other databases
+// are skipped.
 //
 // Only tests, ./run and internal/test/interleave may import this package.
 package testdb
@@ -32,6 +32,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/perdure/perdure/internal/test/leaktest"
@@ -121,10 +123,10 @@ func private(t testing.TB, c Config) *Server {
 }
 
 // Only skips a test on a database, "sqlite", "postgres" or "mysql", if
-// PERDURE_TEST_ONLY names another one.
+// PERDURE_TEST_ONLY names only others.
 func Only(t testing.TB, database string) {
 	t.Helper()
-	if only := os.Getenv("PERDURE_TEST_ONLY"); only != "" && only != database {
+	if only := os.Getenv("PERDURE_TEST_ONLY"); only != "" && !slices.Contains(strings.Split(only, ","), database) {
 		t.Skipf("PERDURE_TEST_ONLY is %s, and this test runs on %s", only, database)
 	}
 }

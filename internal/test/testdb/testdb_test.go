@@ -222,9 +222,9 @@ func BenchmarkStart(b *testing.B) {
 }
 
 // Not parallel: the variable is that of all tests.
-func TestOnlyOneDatabaseIsTested(t *testing.T) {
-	t.Setenv("PERDURE_TEST_ONLY", "mysql")
-	for database, want := range map[string]bool{"sqlite": true, "postgres": true, "mysql": false} {
+func TestOnlySomeDatabasesAreTested(t *testing.T) {
+	t.Setenv("PERDURE_TEST_ONLY", "postgres,mysql")
+	for database, want := range map[string]bool{"sqlite": true, "postgres": false, "mysql": false} {
 		var sub *testing.T
 		t.Run(database, func(t *testing.T) {
 			sub = t
