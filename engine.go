@@ -92,7 +92,7 @@ func connect(ctx context.Context, dsn string, timeout time.Duration) (sqldb.DB, 
 	case "mysql", "mariadb":
 		return opened(mysql.Open(ctx, dsn))
 	}
-	return nil, fault.Invalidf("database URL", "begins with neither sqlite:, postgres:// nor mysql://")
+	return nil, fault.Invalidf("database URL", "must start with sqlite:, postgres:// or mysql://")
 }
 
 // opened returns a nil interface if there is an error. A nil *DB in the interface would
@@ -111,7 +111,7 @@ func newEngine(ctx context.Context, db sqldb.DB, o Options) (*Engine, error) {
 	}
 	st.UseKeys(o.Keys)
 	if reason := db.Dialect().Relaxed; o.Outbox && reason != "" {
-		return nil, fault.Invalidf("Options.Outbox", "cannot be used: %s, so a crash could give the same stamp to two units", reason)
+		return nil, fault.Invalidf("Options.Outbox", "is not supported: %s, so a crash could give the same stamp to two units", reason)
 	}
 	eng := &Engine{options: o, db: db, store: st, tables: table.Builder{Dialect: db.Dialect()}, tracer: tracing.New(o.TracerProvider)}
 	if err := eng.prepare(ctx); err != nil {

@@ -50,7 +50,7 @@ func (e *Engine) JoinSQL(ctx context.Context, tx SQLConn, fn func(*Tx) error) er
 // JoinPgx is JoinSQL for a pgx transaction on PostgreSQL.
 func (e *Engine) JoinPgx(ctx context.Context, tx pgx.Tx, fn func(*Tx) error) error {
 	if e.db.Dialect().Name != sqldb.Postgres {
-		return fault.Invalidf("transaction", "is of pgx, but the engine's database is %s", e.db.Dialect().Name)
+		return fault.Invalidf("transaction", "must be of the engine's database %s, got one of pgx", e.db.Dialect().Name)
 	}
 	if sqldb.IsNil(tx) {
 		return fault.Invalidf("transaction", "must not be nil")

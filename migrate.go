@@ -109,7 +109,7 @@ func (e *Engine) checkMigrated(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", fault.ErrNotMigrated, err)
 	}
 	if len(pending) > 0 {
-		return fmt.Errorf("%w: %d migrations are missing", fault.ErrNotMigrated, len(pending))
+		return fmt.Errorf("%w: %d migrations are pending", fault.ErrNotMigrated, len(pending))
 	}
 	return nil
 }
@@ -128,5 +128,5 @@ func MigrationScript(dsn string) (string, error) {
 	case "mariadb":
 		return store.Script(sqldb.Dialect{Name: sqldb.MySQL, Collation: "utf8mb4_nopad_bin"})
 	}
-	return "", fault.Invalidf("database URL", "begins with neither sqlite:, postgres:// nor mysql://")
+	return "", fault.Invalidf("database URL", "must start with sqlite:, postgres:// or mysql://")
 }

@@ -121,7 +121,7 @@ func bare(err error) error {
 // record adds statements to the unit, and the mutations that describe them in the outbox.
 func (tx *Tx) record(stmts []sqldb.Stmt, mutations ...outbox.Mutation) error {
 	if len(tx.unit.Mutations)+len(mutations) > unit.MaxMutations {
-		return tx.fail(fault.Invalidf("unit of work", "has more than %d mutations", unit.MaxMutations))
+		return tx.fail(fault.Invalidf("unit of work", "must have at most %d mutations", unit.MaxMutations))
 	}
 	tx.unit.Stmts = append(tx.unit.Stmts, stmts...)
 	tx.unit.Mutations = append(tx.unit.Mutations, mutations...)

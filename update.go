@@ -48,7 +48,7 @@ func (e *Engine) Update(ctx context.Context, fn func(*Tx) error) error {
 		case sqldb.IsLocked(err): // not the fault of fn: only the timeout bounds it
 			blocked++
 		case attempt == e.options.MaxAttempts:
-			return fmt.Errorf("gave up after %d attempts: %w", attempt, err)
+			return fmt.Errorf("run unit of work %d times: %w", attempt, err)
 		default:
 			attempt++
 		}

@@ -39,10 +39,10 @@ func CommitWith(ctx context.Context, fn func(tx *Tx) error) error {
 	}
 	additions := core.AdditionsOf(ctx)
 	if additions == nil {
-		return fault.Invalidf("context", "does not belong to a handler")
+		return fault.Invalidf("context", "must be the context of a handler")
 	}
 	if !additions.Add(func(tx any) error { return fn(tx.(*Tx)) }) {
-		return fault.Invalidf("context", "belongs to a handler that has returned")
+		return fault.Invalidf("context", "must not belong to a handler that has returned")
 	}
 	return nil
 }

@@ -217,7 +217,7 @@ func (o *Options) withDefaults() Options {
 		options.OnNotification = func(Notification) {}
 	}
 	if options.OnError == nil {
-		options.OnError = func(err error) { slog.Error("process alarms", "error", err) }
+		options.OnError = func(err error) { slog.Error("alarm processing failed", "error", err) }
 	}
 	if options.Random == nil {
 		options.Random = rand.Float64
@@ -240,7 +240,7 @@ func (o Options) validate() error {
 	}
 	for _, kind := range o.Notifications {
 		if !slices.Contains(NotificationKinds, kind) {
-			return fault.Invalidf("Options.Events", "has %q, which is unknown", kind)
+			return fault.Invalidf("Options.Notifications", "must have known kinds only, got %q", kind)
 		}
 	}
 	if o.Notify != "" {

@@ -43,7 +43,7 @@ type handler struct {
 // of a type without a handler in this process wait for a process that has the handler.
 func Handle[P any](a *Alarms, name string, fn func(context.Context, P) error, options *HandlerOptions) (*Type[P], error) {
 	if a == nil || fn == nil {
-		return nil, fault.Invalidf("alarm type "+name, "has no handler, or nowhere to set it")
+		return nil, fault.Invalidf("alarm type "+name, "must have a handler and an Alarms")
 	}
 	if err := checkType(name); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (a *Alarms) add(name string, new handler) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if _, exists := a.handlers[name]; exists || name == Webhook {
-		return fault.Invalidf("alarm type "+name, "has a handler already")
+		return fault.Invalidf("alarm type "+name, "already has a handler")
 	}
 	a.handlers[name] = new
 	return nil

@@ -74,7 +74,7 @@ func checkType(name string) error {
 		return err
 	}
 	if strings.HasPrefix(name, reserved) {
-		return fault.Invalidf("alarm type", "begins with %q, which is reserved", reserved)
+		return fault.Invalidf("alarm type", "must not start with %q, which is reserved", reserved)
 	}
 	return nil
 }

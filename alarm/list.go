@@ -235,7 +235,7 @@ func (f Filter) stored() (store.AlarmFilter, error) {
 		}
 	}
 	if f.Unowned && (f.ActorType != "" || f.ActorID != "") {
-		return stored, fault.Invalidf("filter", "asks for an actor's alarms that belong to nobody")
+		return stored, fault.Invalidf("filter", "must not select an actor and unowned alarms together")
 	}
 	for _, s := range f.Statuses {
 		if err := edge.OneOf("status", s, Statuses); err != nil {

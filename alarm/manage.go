@@ -26,7 +26,7 @@ func (a *Alarms) Move(ctx context.Context, key Key, to time.Time) error {
 // MoveIn is Move in a unit of work. The unit fails if the alarm cannot be moved.
 func (a *Alarms) MoveIn(tx *perdure.Tx, key Key, to time.Time) error {
 	if to.IsZero() {
-		return host.In(tx).Fail(fault.Invalidf("time", "is missing"))
+		return host.In(tx).Fail(fault.Invalidf("time", "is required"))
 	}
 	if err := edge.Time("time", to); err != nil {
 		return host.In(tx).Fail(err)
@@ -171,7 +171,7 @@ func (a *Alarms) RetryAll(ctx context.Context, f Filter) (int64, error) {
 	}
 	dead := counts[Failed] + counts[Quarantined]
 	if counts[Scheduled]+counts[Ready]+counts[Retrying]+counts[Running] > 0 {
-		return 0, fault.Invalidf("filter", "asks for alarms that are not dead")
+		return 0, fault.Invalidf("filter", "must select dead letters only")
 	}
 	total, err := a.inBatches(ctx, f, dead, true, a.reviveItems)
 	if err != nil {
@@ -240,10 +240,10 @@ func (a *Alarms) cancelItems(run sqldb.Runner, ctx context.Context, items []stri
 // narrows returns an error if the filter is empty or selects a reserved type.
 func (f Filter) narrows() error {
 	if strings.HasPrefix(f.Type, reserved) {
-		return fault.Invalidf("alarm type", "begins with %q, which is reserved", reserved)
+		return fault.Invalidf("alarm type", "must not start with %q, which is reserved", reserved)
 	}
 	if f.ActorType == "" && f.ActorID == "" && f.Type == "" && !f.Unowned && len(f.Statuses) == 0 && f.DueBy.IsZero() {
-		return fault.Invalidf("filter", "is empty, and that would be all alarms")
+		return fault.Invalidf("filter", "must not be empty: it would match all alarms")
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ type fireKey struct{}
 func (a *Alarms) deliver(ctx context.Context, payload []byte) error {
 	f, ok := ctx.Value(fireKey{}).(*fire)
 	if !ok || f.row.Webhook == nil {
-		return fmt.Errorf("alarm has no webhook")
+		return fmt.Errorf("alarm must have a webhook")
 	}
 	m := Message{URL: *f.row.Webhook, ID: f.row.ID, Body: payload}
 	if f.row.Type == Webhook {

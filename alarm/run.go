@@ -62,7 +62,7 @@ func (a *Alarms) begin(ctx context.Context, i *work.Item) {
 		Timeout: handler.timeout,
 		Run: func(ctx context.Context) error {
 			if f.broken != nil {
-				return fmt.Errorf("read the ticks: %w", f.broken)
+				return fmt.Errorf("read ticks: %w", f.broken)
 			}
 			ctx = context.WithValue(context.WithValue(ctx, fireKey{}, f), infoKey{}, f.info())
 			return handler.run(ctx, []byte(f.row.Payload))
@@ -117,7 +117,7 @@ func (a *Alarms) decide(f *fire, err error, began time.Time) *outcome {
 	o.event.Kind, o.event.Error = NotifyDead, edge.Message(err.Error())
 	var policy retry.Policy
 	if unread := json.Unmarshal([]byte(f.row.Policy), &policy); unread != nil {
-		o.event.Error = edge.Message(o.event.Error + "\nretry policy cannot be read: " + unread.Error())
+		o.event.Error = edge.Message(o.event.Error + "\ndecode retry policy: " + unread.Error())
 		return o
 	}
 	if delay, again := policy.Decide(f.row.Attempts+1, err, a.options.Random()); again {

@@ -94,7 +94,7 @@ func (a *Alarms) ScheduleIn(tx *perdure.Tx, key Key, typ string, payload any, op
 		return host.In(tx).Fail(err)
 	}
 	if host.In(tx).Engine() != a.eng {
-		return host.In(tx).Fail(fault.Invalidf("alarm "+key.String(), "is scheduled in a unit of work of another engine"))
+		return host.In(tx).Fail(fault.Invalidf("alarm "+key.String(), "must be scheduled in a unit of work of its engine"))
 	}
 	row.Trace = tracing.Of(tx.Context())
 	stmts := a.rt.Store.ScheduleAlarm(row, a.rt.Now())
@@ -189,7 +189,7 @@ func (o ScheduleOptions) recur(row *store.NewAlarm, now time.Time) error {
 		}
 		spec := ticks.Spec()
 		if spec.Every != "" {
-			return fault.Invalidf("ScheduleOptions.Cron", "is an interval: use Every")
+			return fault.Invalidf("ScheduleOptions.Cron", "must not be an interval: use Every")
 		}
 		row.Cron, row.Zone, row.At = &spec.Cron, &spec.Zone, edge.OptionalTime(ticks.Next(now))
 	default:
@@ -220,7 +220,7 @@ func (o ScheduleOptions) validate(typ string, to *Options) error {
 			return err
 		}
 	} else if typ == Webhook {
-		return fault.Invalidf("ScheduleOptions.Webhook", "is empty, and the type %q has nothing else to do", Webhook)
+		return fault.Invalidf("ScheduleOptions.Webhook", "is required for the type %q", Webhook)
 	}
 	return o.Retry.Validate()
 }
@@ -236,17 +236,17 @@ func (o ScheduleOptions) validateTime() error {
 	case o.Every != 0 && o.Cron != "":
 		return fault.Invalidf("ScheduleOptions", "must set Every or Cron, not both")
 	case o.Every < 0:
-		return fault.Invalidf("ScheduleOptions.Every", "has to be more than 0, not %v", o.Every)
+		return fault.Invalidf("ScheduleOptions.Every", "must be positive, got %v", o.Every)
 	case o.Cron != "" && (o.Delay != 0 || !o.At.IsZero()):
-		return fault.Invalidf("ScheduleOptions", "has both Cron and a time")
+		return fault.Invalidf("ScheduleOptions", "must set Cron or a time, not both")
 	case o.Zone != "" && o.Cron == "":
-		return fault.Invalidf("ScheduleOptions.Zone", "is only for Cron")
+		return fault.Invalidf("ScheduleOptions.Zone", "must be used with Cron only")
 	case !recurs && (o.Missed != "" || o.MaxMissed != 0):
-		return fault.Invalidf("ScheduleOptions.Missed", "is only for alarms that recur")
+		return fault.Invalidf("ScheduleOptions.Missed", "must be used with recurring alarms only")
 	case o.MaxMissed < 0 || o.MaxMissed > 10_000:
 		return fault.Invalidf("ScheduleOptions.MaxMissed", "must be between 1 and 10,000, got %d", o.MaxMissed)
 	case o.MaxMissed != 0 && o.Missed != perdure.MissedAll:
-		return fault.Invalidf("ScheduleOptions.MaxMissed", "is only for All")
+		return fault.Invalidf("ScheduleOptions.MaxMissed", "must be used with All only")
 	}
 	if o.Missed != "" {
 		if err := cron.Policy(o.Missed).Validate(); err != nil {

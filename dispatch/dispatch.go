@@ -68,7 +68,7 @@ func Group(processors ...Processor) (Processor, error) {
 	}
 	switch len(processors) {
 	case 0:
-		return nil, fault.Invalidf("group", "has no processors")
+		return nil, fault.Invalidf("group", "must have at least one processor")
 	case 1:
 		return processors[0], nil
 	}
@@ -193,4 +193,4 @@ func subscribe(p Processor, fn func(time.Time)) (cancel func()) {
 }
 
 // logError is the default of OnError.
-func logError(err error) { slog.Error("dispatch due work", "error", err) }
+func logError(err error) { slog.Error("dispatch failed", "error", err) }

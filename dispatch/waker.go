@@ -164,7 +164,7 @@ func (a *Waker) schedule(ctx context.Context, pause time.Duration) {
 	}
 	now := a.clock.Now()
 	if err != nil {
-		a.runner.report(fmt.Errorf("learn the next due time: %w", err))
+		a.runner.report(fmt.Errorf("read next due time: %w", err))
 		at = earlier(at, now.Add(retryAfter))
 	}
 	if a.maxSleep > 0 {
@@ -191,7 +191,7 @@ func (a *Waker) failed(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	a.runner.report(fmt.Errorf("set alarm: %w", err))
+	a.runner.report(fmt.Errorf("set host alarm: %w", err))
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.retrying {

@@ -54,7 +54,7 @@ func Example_stamp() {
 	// Output:
 	// 000000000000000000070000 0 7 0
 	// 2 1 <nil>
-	// cursor is not a versionstamp of 24 hexadecimal digits
+	// cursor must be a stamp of 24 hexadecimal digits
 }
 
 func Example_tail() {

@@ -21,13 +21,13 @@ var ErrClosed = errors.New("engine is closed")
 
 // ErrNotMigrated is returned when an engine is opened with NoMigrate and the database
 // lacks migrations of this release.
-var ErrNotMigrated = errors.New("database is not migrated, run \"perdure migrate\"")
+var ErrNotMigrated = errors.New("database is not migrated: run \"perdure migrate\"")
 
 // Invalid reports that an input is not valid. Nothing was written.
 type Invalid struct {
 	// Field is the name of the input, from the outside in: "posts.title".
 	Field string
-	// Reason describes the error in one clause: "is longer than 128 bytes".
+	// Reason describes the error in one clause: "must be at most 128 bytes".
 	Reason string
 }
 

@@ -91,7 +91,7 @@ func (m *Machines) endIn(tx *perdure.Tx, id, reason string, terminate bool) erro
 const maxEnds = 20
 
 // errMoved reports that an instance moved to another place while it was being finished.
-var errMoved = errors.New("instance moved meanwhile")
+var errMoved = errors.New("instance moved concurrently")
 
 // end finishes an instance from outside, in any live status, and then its descendants.
 func (m *Machines) end(ctx context.Context, id string, status Status, reason string, terminate bool) error {
@@ -108,7 +108,7 @@ func (m *Machines) end(ctx context.Context, id string, status Status, reason str
 			return nil
 		}
 		if !errors.Is(err, errMoved) && !sqldb.IsTransient(err) || attempt == maxEnds {
-			return fmt.Errorf("end instance %s: %w", id, err)
+			return fmt.Errorf("finish instance %s: %w", id, err)
 		}
 		unit.Pause(ctx, attempt)
 	}
@@ -123,7 +123,7 @@ func (m *Machines) endChildren(ctx context.Context, id string) {
 		return
 	}
 	if ctx.Err() == nil {
-		m.options.OnError(fmt.Errorf("end children of instance %s: %w", id, err))
+		m.options.OnError(fmt.Errorf("finish children of instance %s: %w", id, err))
 	}
 	m.ends.kick()
 }

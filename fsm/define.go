@@ -119,24 +119,24 @@ func (d *Definition[S]) validate() error {
 		return err
 	}
 	if len(d.order) == 0 {
-		return fault.Invalidf("fsm "+d.name, "has no steps")
+		return fault.Invalidf("fsm "+d.name, "must have at least one step")
 	}
 	if len(d.order) != len(d.steps) {
-		return fault.Invalidf("fsm "+d.name, "has a step twice")
+		return fault.Invalidf("fsm "+d.name, "must not have a step twice")
 	}
 	for name, s := range d.steps {
 		if err := edge.Name("step", name); err != nil {
 			return err
 		}
 		if s.fn == nil || s.timeout < 0 {
-			return fault.Invalidf("step "+name, "has no function or a negative timeout")
+			return fault.Invalidf("step "+name, "must have a function and a timeout that is not negative")
 		}
 		if err := s.retry.Validate(); err != nil && !s.retry.IsZero() {
 			return fmt.Errorf("step %s: %w", name, err)
 		}
 	}
 	if d.onCancel != "" && !d.has(d.onCancel) {
-		return fault.Invalidf("fsm "+d.name, "names the cancel step %q, which it does not have", d.onCancel)
+		return fault.Invalidf("fsm "+d.name, "must have its cancel step %q", d.onCancel)
 	}
 	return d.retry.Validate()
 }
@@ -278,17 +278,17 @@ func (d *Definition[S]) decide(e *execution, run *Run[S], o Outcome) (decided *d
 
 func (d *Definition[S]) serialise(e *execution, run *Run[S], o Outcome) (*decision, error) {
 	if o.kind == 0 {
-		return nil, fault.Invalidf("step "+e.instance.Step, "returned no outcome")
+		return nil, fault.Invalidf("step "+e.instance.Step, "must return an outcome")
 	}
 	decided := &decision{outcome: o}
 	if o.step != "" && !d.has(o.step) {
-		return nil, fault.Invalidf("step "+e.instance.Step, "leads to %q, which fsm %s version %d does not have", o.step, d.name, d.version)
+		return nil, fault.Invalidf("step "+e.instance.Step, "must lead to a step of fsm %s version %d, got %q", d.name, d.version, o.step)
 	}
 	if err := o.validate(e.instance.Step); err != nil {
 		return nil, err
 	}
 	if o.cancelRest && o.kind != kindSpawn && e.instance.Fanout == 0 {
-		return nil, fault.Invalidf("outcome of step "+e.instance.Step, "cancels the rest of the children, but the instance has spawned none")
+		return nil, fault.Invalidf("outcome of step "+e.instance.Step, "must not cancel the rest of the children: the instance has spawned none")
 	}
 	state, err := d.stateOf(e, run, o)
 	if err != nil {

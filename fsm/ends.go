@@ -109,7 +109,7 @@ func (e *ends) drain(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.running {
-		return errors.New("drain ends of instances: still running")
+		return errors.New("drain finished instances: still running")
 	}
 	return nil
 }
@@ -135,7 +135,7 @@ func (e *ends) loop(ctx context.Context) {
 			began := clock.System.Now()
 			changed, left, err := e.round(ctx)
 			if err != nil && ctx.Err() == nil {
-				e.machines.options.OnError(fmt.Errorf("end instances: %w", err))
+				e.machines.options.OnError(fmt.Errorf("finish instances: %w", err))
 			}
 			switch {
 			case changed:
@@ -199,7 +199,7 @@ func (e *ends) overdue(ctx context.Context) (changed, left bool, err error) {
 		n, err := e.expire(ctx, []string{id})
 		if err != nil {
 			e.fail(id)
-			errs = append(errs, fmt.Errorf("end instance %s, which has passed its deadline: %w", id, err))
+			errs = append(errs, fmt.Errorf("finish instance %s after its deadline: %w", id, err))
 		}
 		changed = changed || n > 0
 	}

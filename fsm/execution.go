@@ -156,7 +156,7 @@ func (e *execution) children(specs []ChildSpec) ([]store.NewInstance, error) {
 	children := make([]store.NewInstance, len(specs))
 	for i, spec := range specs {
 		if spec.prepare == nil {
-			return nil, fault.Invalidf(fmt.Sprintf("child %d", i), "was not made by ChildOf")
+			return nil, fault.Invalidf(fmt.Sprintf("child %d", i), "must be made by ChildOf")
 		}
 		child, err := spec.prepare(e.machines.rt.NewID, e.machines.options.MaxState)
 		if err != nil {
@@ -218,7 +218,7 @@ type ChildSpec struct {
 func ChildOf[S any](d *Definition[S], state S, options *StartOptions) ChildSpec {
 	return ChildSpec{prepare: func(newID func() string, maxState int) (store.NewInstance, error) {
 		if d == nil {
-			return store.NewInstance{}, fault.Invalidf("child", "has no definition")
+			return store.NewInstance{}, fault.Invalidf("child", "must have a definition")
 		}
 		return prepare(d, state, options, newID, maxState)
 	}}

@@ -159,14 +159,14 @@ func (m *Machines) register(definitions []Definer, recorded bool) error {
 		}
 		machine, ok := d.(machine)
 		if !ok {
-			return fault.Invalidf("definition "+d.Name(), "was not made by fsm.Define")
+			return fault.Invalidf("definition "+d.Name(), "must be made by fsm.Define")
 		}
 		if err := machine.validate(); err != nil {
 			return err
 		}
 		key := definition{d.Name(), d.Version()}
 		if _, exists := m.known[key]; exists {
-			return fault.Invalidf("fsm "+d.Name(), "has version %d registered already", d.Version())
+			return fault.Invalidf("fsm "+d.Name(), "already has version %d registered", d.Version())
 		}
 		m.known[key] = machine
 		if recorded {
@@ -190,7 +190,7 @@ func (m *Machines) ReplaceStored(d Definer) error {
 	}
 	machine, ok := d.(machine)
 	if !ok {
-		return fault.Invalidf("definition "+d.Name(), "was not made by fsm.Define")
+		return fault.Invalidf("definition "+d.Name(), "must be made by fsm.Define")
 	}
 	if err := machine.validate(); err != nil {
 		return err
@@ -233,11 +233,11 @@ func (o *Options) withDefaults() Options {
 	edge.Default(&options.DeadRetention, core.DeadRetention)
 	edge.Default(&options.MaxState, edge.DefaultMaxJSON)
 	if options.OnError == nil {
-		options.OnError = func(err error) { slog.Error("run state machines", "error", err) }
+		options.OnError = func(err error) { slog.Error("instance processing failed", "error", err) }
 	}
 	if options.OnCrash == nil {
 		options.OnCrash = func(c perdure.Crash) {
-			slog.Warn("instance lost its process", "id", c.ID, "crashes", c.Crashes, "quarantined", c.Quarantined)
+			slog.Warn("instance lease expired", "id", c.ID, "crashes", c.Crashes, "quarantined", c.Quarantined)
 		}
 	}
 	if options.Random == nil {
@@ -265,7 +265,7 @@ func (o Options) validate() error {
 	case o.InlineSteps < 1:
 		return fault.Invalidf("Options.InlineSteps", "must be at least 1, got %d", o.InlineSteps)
 	case o.MaxState < 2 || o.MaxState > 64<<20:
-		return fault.Invalidf("Options.MaxState", "is %d; 2 bytes to 64 MiB are possible", o.MaxState)
+		return fault.Invalidf("Options.MaxState", "must be between 2 bytes and 64 MiB, got %d", o.MaxState)
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func place(cursor string) (int64, error) {
 	}
 	after, err := strconv.ParseInt(cursor, 10, 64)
 	if err != nil {
-		return 0, fault.Invalidf("cursor", "is not one of a history")
+		return 0, fault.Invalidf("cursor", "is malformed")
 	}
 	return after, nil
 }

@@ -42,12 +42,12 @@ func TestNonsenseFromAStepFailsTheInstance(t *testing.T) {
 			outcome func(r *fsm.Run[explosive]) fsm.Outcome
 			reason  string
 		}{
-			"no outcome":          {func(*fsm.Run[explosive]) fsm.Outcome { return fsm.Outcome{} }, "returned no outcome"},
-			"unknown step":        {func(r *fsm.Run[explosive]) fsm.Outcome { return r.Next("nowhere") }, `leads to "nowhere"`},
-			"no step":             {func(r *fsm.Run[explosive]) fsm.Outcome { return r.Next("") }, "names no next step"},
-			"unknown after await": {func(r *fsm.Run[explosive]) fsm.Outcome { return r.Await("a").Then("nowhere") }, `leads to "nowhere"`},
-			"nothing after await": {func(r *fsm.Run[explosive]) fsm.Outcome { return r.Await("a") }, "does not say which step"},
-			"empty await":         {func(r *fsm.Run[explosive]) fsm.Outcome { return r.Await().Then("only") }, "waits for no signal"},
+			"no outcome":          {func(*fsm.Run[explosive]) fsm.Outcome { return fsm.Outcome{} }, "must return an outcome"},
+			"unknown step":        {func(r *fsm.Run[explosive]) fsm.Outcome { return r.Next("nowhere") }, `got "nowhere"`},
+			"no step":             {func(r *fsm.Run[explosive]) fsm.Outcome { return r.Next("") }, "must name a next step"},
+			"unknown after await": {func(r *fsm.Run[explosive]) fsm.Outcome { return r.Await("a").Then("nowhere") }, `got "nowhere"`},
+			"nothing after await": {func(r *fsm.Run[explosive]) fsm.Outcome { return r.Await("a") }, "must name the step after the wait"},
+			"empty await":         {func(r *fsm.Run[explosive]) fsm.Outcome { return r.Await().Then("only") }, "must wait for at least one signal"},
 			"bad signal name":     {func(r *fsm.Run[explosive]) fsm.Outcome { return r.Await("a\x00").Then("only") }, "NUL"},
 			"negative wait":       {func(r *fsm.Run[explosive]) fsm.Outcome { return r.Await("a").Then("only").Within(-1) }, "negative"},
 			"negative delay":      {func(r *fsm.Run[explosive]) fsm.Outcome { return r.Replay(-time.Second) }, "negative"},
@@ -61,11 +61,11 @@ func TestNonsenseFromAStepFailsTheInstance(t *testing.T) {
 			"reason with NUL":     {func(r *fsm.Run[explosive]) fsm.Outcome { return r.Stop("a\x00b") }, "a\uFFFDb"},
 			"child of nothing": {func(r *fsm.Run[explosive]) fsm.Outcome {
 				return r.Spawn(fsm.ChildOf[int](nil, 0, nil)).Then("only")
-			}, "no definition"},
+			}, "must have a definition"},
 			"empty child spec": {func(r *fsm.Run[explosive]) fsm.Outcome { return r.Spawn(fsm.ChildSpec{}).Then("only") }, "ChildOf"},
 			"child of no machine": {func(r *fsm.Run[explosive]) fsm.Outcome {
 				return r.Spawn(fsm.ChildOf(fsm.Define[int]("empty", 1), 0, nil)).Then("only")
-			}, "no steps"},
+			}, "at least one step"},
 			"child with a bad option": {func(r *fsm.Run[explosive]) fsm.Outcome {
 				return r.Spawn(fsm.ChildOf(leaf, 0, &fsm.StartOptions{Partition: strings.Repeat("k", 513)})).Then("only")
 			}, "512"},
@@ -79,8 +79,8 @@ func TestNonsenseFromAStepFailsTheInstance(t *testing.T) {
 			}, "commit outcome"},
 			"more than all children": {func(r *fsm.Run[explosive]) fsm.Outcome {
 				return r.Spawn(fsm.ChildOf(leaf, 0, nil)).Need(2).Then("only")
-			}, "needs 2 of 1"},
-			"nothing after spawn": {func(r *fsm.Run[explosive]) fsm.Outcome { return r.Spawn(fsm.ChildOf(leaf, 0, nil)) }, "does not say which step"},
+			}, "between 0 and 1 children, got 2"},
+			"nothing after spawn": {func(r *fsm.Run[explosive]) fsm.Outcome { return r.Spawn(fsm.ChildOf(leaf, 0, nil)) }, "must name the step after the wait"},
 		} {
 			var runs counter
 			d := fsm.Define("nonsense "+name, 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[explosive]) (fsm.Outcome, error) {

@@ -102,7 +102,7 @@ func (m *Machines) List(ctx context.Context, f Filter, cursor string, limit int)
 	filter := store.InstanceFilter{FSM: f.Definition, Queue: f.Queue, Parent: f.Parent, Step: f.Step, IDs: f.IDs, Live: f.Live, Before: cursor, Limit: limit + 1}
 	for _, s := range f.Finished {
 		if !s.Finished() {
-			return nil, "", fault.Invalidf("status", "%q is not an end", s)
+			return nil, "", fault.Invalidf("status", "must be a final status, got %q", s)
 		}
 		filter.Ended = append(filter.Ended, string(s))
 	}

@@ -60,7 +60,7 @@ func (m *Machines) record(ctx context.Context) error {
 		return nil
 	}
 	if err := m.transact(ctx, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) }); err != nil {
-		return fmt.Errorf("record machines: %w", err)
+		return fmt.Errorf("record definitions: %w", err)
 	}
 	for key := range m.known {
 		m.recorded[key] = true
@@ -90,7 +90,7 @@ func (m *Machines) Definitions(ctx context.Context) ([]Recorded, error) {
 		all = append(all, r)
 	}))
 	if err != nil {
-		return nil, fmt.Errorf("list machines: %w", err)
+		return nil, fmt.Errorf("list definitions: %w", err)
 	}
 	return all, nil
 }
@@ -129,7 +129,7 @@ func (r Recorded) Definition() *Definition[json.RawMessage] {
 
 // elsewhere replaces the code of a step, which another process has.
 func elsewhere(context.Context, *Run[json.RawMessage]) (Outcome, error) {
-	return Outcome{}, fault.Invalidf("step", "is not known here")
+	return Outcome{}, fault.Invalidf("step", "is not defined in this process")
 }
 
 // schemaOf returns the JSON Schema of a state, for forms, or nil if the type does not

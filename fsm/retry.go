@@ -78,7 +78,7 @@ func (r *reviving) one(ctx context.Context, id string) (enter []sqldb.Stmt, err 
 	}
 	enter, taken, err := r.all(ctx, []store.Instance{instance})
 	if owner, ok := taken[id]; ok && err == nil {
-		err = &fault.Duplicate{Constraint: "unique key of instance " + owner, Err: fmt.Errorf("unique key %q is taken", *instance.UniqueKey)}
+		err = &fault.Duplicate{Constraint: "unique key of instance " + owner, Err: fmt.Errorf("unique key %q is already in use", *instance.UniqueKey)}
 	}
 	return enter, err
 }

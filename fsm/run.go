@@ -176,7 +176,7 @@ func (o Outcome) CancelRest() Outcome { o.cancelRest = true; return o }
 func (o Outcome) validate(step string) error {
 	field := "outcome of step " + step
 	if o.ignore && o.kind != kindDone && o.kind != kindStop {
-		return fault.Invalidf(field, "ignores signals but does not end the instance")
+		return fault.Invalidf(field, "must finish the instance to ignore signals")
 	}
 	if err := o.validateWith(field); err != nil {
 		return err
@@ -184,7 +184,7 @@ func (o Outcome) validate(step string) error {
 	switch o.kind {
 	case kindNext:
 		if o.step == "" {
-			return fault.Invalidf(field, "names no next step")
+			return fault.Invalidf(field, "must name a next step")
 		}
 	case kindReplay:
 		return edge.Delay(field, o.delay)
@@ -199,7 +199,7 @@ func (o Outcome) validate(step string) error {
 
 func (o Outcome) validateAwait(field string) error {
 	if len(o.names) == 0 {
-		return fault.Invalidf(field, "waits for no signal")
+		return fault.Invalidf(field, "must wait for at least one signal")
 	}
 	for _, name := range o.names {
 		if err := edge.Name(field+": signal", name); err != nil {
@@ -211,14 +211,14 @@ func (o Outcome) validateAwait(field string) error {
 
 func (o Outcome) validateSpawn(field string) error {
 	if o.need < 0 || o.need > len(o.children) {
-		return fault.Invalidf(field, "needs %d of %d children", o.need, len(o.children))
+		return fault.Invalidf(field, "must wait for between 0 and %d children, got %d", len(o.children), o.need)
 	}
 	return o.validateWait(field)
 }
 
 func (o Outcome) validateWait(field string) error {
 	if o.step == "" {
-		return fault.Invalidf(field, "does not say which step comes then")
+		return fault.Invalidf(field, "must name the step after the wait")
 	}
 	if o.timeout != nil {
 		return edge.Delay(field, *o.timeout)

@@ -106,7 +106,7 @@ func SetScheduleIn[S any](tx *perdure.Tx, name, spec string, d *Definition[S], s
 	}
 	if o.Kept == nil {
 		o.Kept = func(stored ScheduleStatus) {
-			slog.Warn("schedule kept: the stored version is newer", "schedule", name, "stored", stored.Version, "version", row.Version)
+			slog.Warn("schedule not changed: the stored version is newer", "schedule", name, "stored", stored.Version, "version", row.Version)
 		}
 	}
 	if err := setSchedule(tx, row, ticks, o); err != nil {

@@ -115,7 +115,7 @@ func (c ScheduleChange) ticks(old cron.Spec) (cron.Schedule, error) {
 
 func validMissed(missed perdure.Missed, most int) error {
 	if most < 1 || most > chunk {
-		return fault.Invalidf("ScheduleOptions.MaxMissed", "is %d; 1 to %d are possible", most, chunk)
+		return fault.Invalidf("ScheduleOptions.MaxMissed", "must be between 1 and %d, got %d", chunk, most)
 	}
 	return cron.Policy(missed).Validate()
 }

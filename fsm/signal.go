@@ -38,7 +38,7 @@ type InboxFullError struct {
 }
 
 func (e *InboxFullError) Error() string {
-	return fmt.Sprintf("inbox of instance %q is full: it holds %d signals", e.ID, e.Limit)
+	return fmt.Sprintf("inbox of instance %q is full: it has %d signals", e.ID, e.Limit)
 }
 
 // Send sends a signal to an instance and returns when it is durable. It returns a

@@ -127,7 +127,7 @@ const chunk = 1000
 // when the unit is committed.
 func StartManyIn[S any](tx *perdure.Tx, d *Definition[S], states []S, options []*StartOptions) ([]*Started, error) {
 	if len(options) != 0 && len(options) != len(states) {
-		return nil, host.In(tx).Fail(fault.Invalidf("options", "are %d for %d inputs", len(options), len(states)))
+		return nil, host.In(tx).Fail(fault.Invalidf("options", "must be as many as the inputs: got %d for %d", len(options), len(states)))
 	}
 	if d == nil {
 		return nil, host.In(tx).Fail(fault.Invalidf("definition", "must not be nil"))
@@ -201,7 +201,7 @@ func owners(rt *host.Runtime, instances []store.NewInstance, results []*Started)
 	})
 	stmt.Done = func(rows int64) error {
 		if rows < int64(len(keys)) { // an owner finished between the two statements
-			return &sqldb.Transient{Err: fault.Invalidf("unique key", "was freed meanwhile")}
+			return &sqldb.Transient{Err: fault.Invalidf("unique key", "was released concurrently")}
 		}
 		return nil
 	}
@@ -222,7 +222,7 @@ func prepare[S any](d *Definition[S], state S, options *StartOptions, newID func
 	}
 	edge.Default(&o.Step, d.first)
 	if !d.has(o.Step) {
-		return store.NewInstance{}, fault.Invalidf("StartOptions.Step", "is %q, which fsm %s version %d does not have", o.Step, d.name, d.version)
+		return store.NewInstance{}, fault.Invalidf("StartOptions.Step", "must be a step of fsm %s version %d, got %q", d.name, d.version, o.Step)
 	}
 	raw, err := edge.Marshal("state", state, maxState)
 	if err != nil {
@@ -273,7 +273,7 @@ func (o StartOptions) validate() error {
 	case o.Priority < perdure.High || o.Priority > perdure.Low:
 		return fault.Invalidf("StartOptions.Priority", "must be High, Normal or Low, got %d", o.Priority)
 	case o.UniqueScope < Live || o.UniqueScope > Always:
-		return fault.Invalidf("StartOptions.UniqueScope", "is none of the closed scopes")
+		return fault.Invalidf("StartOptions.UniqueScope", "must be Live, LiveOrDone, LiveOrFailed or Always")
 	case o.Delay != 0 && !o.At.IsZero():
 		return fault.Invalidf("StartOptions", "must set At or Delay, not both")
 	case o.IfAbsent && (o.ID == "" || o.Unique != ""):

@@ -245,5 +245,5 @@ func because(r store.TreeEnd) string {
 	if r.Kind == store.TreeCancelled {
 		return edge.Message("cancelled by parent " + r.Parent + ": " + r.Reason)
 	}
-	return edge.Message("parent " + r.Parent + " ended: " + r.Reason)
+	return edge.Message("parent " + r.Parent + " finished: " + r.Reason)
 }

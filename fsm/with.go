@@ -35,7 +35,7 @@ func (o Outcome) With(fn func(tx *perdure.Tx) error) Outcome {
 func (o Outcome) validateWith(field string) error {
 	for _, fn := range o.with {
 		if fn == nil {
-			return fault.Invalidf(field, "has a With without a function")
+			return fault.Invalidf(field, "must not have a nil function in With")
 		}
 	}
 	return nil

@@ -38,7 +38,7 @@ type Hook[P any] struct {
 // failed, and the retry policy decides whether and when to retry.
 func Define[P any](h *Hooks, name string, fn func(context.Context, P) error, options *HandlerOptions) (*Hook[P], error) {
 	if h == nil || fn == nil {
-		return nil, fault.Invalidf("hook "+name, "has no namespace or no handler")
+		return nil, fault.Invalidf("hook "+name, "must have a namespace and a handler")
 	}
 	if err := edge.Name("hook", name); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func Define[P any](h *Hooks, name string, fn func(context.Context, P) error, opt
 		return nil, fault.Invalidf("HandlerOptions.Timeout", "must not be negative, got %v", o.Timeout)
 	}
 	if !h.runner.Handle(name, effect.Handler{Run: h.run(typed(fn)), Timeout: o.Timeout}) {
-		return nil, fault.Invalidf("hook "+name, "has a handler already")
+		return nil, fault.Invalidf("hook "+name, "already has a handler")
 	}
 	return &Hook[P]{hooks: h, name: name, retry: o.Retry}, nil
 }

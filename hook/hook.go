@@ -162,7 +162,7 @@ func (o *Options) withDefaults() Options {
 		options.Retry = DefaultRetry
 	}
 	if options.OnError == nil {
-		options.OnError = func(err error) { slog.Error("process hooks", "error", err) }
+		options.OnError = func(err error) { slog.Error("hook processing failed", "error", err) }
 	}
 	if options.OnCrash == nil {
 		options.OnCrash = logCrash
@@ -174,7 +174,7 @@ func (o *Options) withDefaults() Options {
 }
 
 func logCrash(c perdure.Crash) {
-	slog.Warn("hook lost its process", "id", c.ID, "name", c.Name, "crashes", c.Crashes, "quarantined", c.Quarantined)
+	slog.Warn("hook lease expired", "id", c.ID, "name", c.Name, "crashes", c.Crashes, "quarantined", c.Quarantined)
 }
 
 func (o Options) validate() error {

@@ -25,7 +25,7 @@ func (h *Hooks) TriggerIn(tx *perdure.Tx, name string, payload any, options *Tri
 		return "", host.In(tx).Fail(err)
 	}
 	if host.In(tx).Engine() != h.eng {
-		return "", host.In(tx).Fail(fault.Invalidf("hook "+name, "is triggered in a unit of work of another engine"))
+		return "", host.In(tx).Fail(fault.Invalidf("hook "+name, "must be triggered in a unit of work of its engine"))
 	}
 	hook.Unit, hook.Trace = tx.ID(), tracing.Of(tx.Context())
 	due := h.due(o)

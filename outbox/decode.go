@@ -44,20 +44,20 @@ type storedMutation struct {
 
 func readStored(payload []byte) (*stored, error) {
 	if !utf8.Valid(payload) {
-		return nil, fault.Invalidf("payload", "is not valid UTF-8")
+		return nil, fault.Invalidf("payload", "must be valid UTF-8")
 	}
 	var s stored
 	if err := json.Unmarshal(payload, &s); err != nil {
-		return nil, fault.Invalidf("payload", "cannot be decoded: %v", err)
+		return nil, fault.Invalidf("payload", "must be a JSON payload: %v", err)
 	}
 	if s.JSON.Version != PayloadVersion {
-		return nil, fault.Invalidf("version", "is %d, want %d", s.JSON.Version, PayloadVersion)
+		return nil, fault.Invalidf("version", "must be %d, got %d", PayloadVersion, s.JSON.Version)
 	}
 	if len(s.Meta.Values) > 0 && s.Meta.V != 1 {
-		return nil, fault.Invalidf("meta.v", "is %d, want 1", s.Meta.V)
+		return nil, fault.Invalidf("meta.v", "must be 1, got %d", s.Meta.V)
 	}
 	if s.Meta.Equalities != nil {
-		return nil, fault.Invalidf("meta.referentialEqualities", "are not part of a payload")
+		return nil, fault.Invalidf("meta.referentialEqualities", "must not be part of a payload")
 	}
 	return &s, nil
 }
@@ -81,7 +81,7 @@ func (d *decoder) mutation(op int, s storedMutation) (Mutation, error) {
 		return m, err
 	}
 	if member, columns := m.columns(); member != "" && columns == nil {
-		return m, fault.Invalidf(mutationPath(op)+"."+member, "is missing")
+		return m, fault.Invalidf(mutationPath(op)+"."+member, "is required")
 	}
 	if s.CheckVersion != nil {
 		m.CheckVersion, err = d.version(mutationPath(op)+".checkVersion", s.CheckVersion)
@@ -92,7 +92,7 @@ func (d *decoder) mutation(op int, s storedMutation) (Mutation, error) {
 func readStamp(op int, text string) (Stamp, error) {
 	stamp, err := ParseStamp(text)
 	if err != nil || text == "" {
-		return Stamp{}, fault.Invalidf(mutationPath(op)+".versionstamp", "is not 24 hexadecimal digits")
+		return Stamp{}, fault.Invalidf(mutationPath(op)+".versionstamp", "must be 24 hexadecimal digits")
 	}
 	return stamp, nil
 }
@@ -119,7 +119,7 @@ func (d *decoder) version(path string, raw json.RawMessage) (*int64, error) {
 	}
 	n, ok := v.(int64)
 	if !ok {
-		return nil, fault.Invalidf(path, "is not a 64-bit integer")
+		return nil, fault.Invalidf(path, "must be a 64-bit integer")
 	}
 	return &n, nil
 }
@@ -157,7 +157,7 @@ func (d *decoder) tag(path string) string {
 // tag.
 func (d *decoder) finish() error {
 	for _, path := range slices.Sorted(maps.Keys(d.tags)) {
-		return fault.Invalidf("meta.values", "has a tag where no value is: %s", path)
+		return fault.Invalidf("meta.values", "must not have a tag without a value: %s", path)
 	}
 	return nil
 }
@@ -185,14 +185,14 @@ func (d *decoder) object(path string, own Placeholder, raw json.RawMessage) (any
 	}
 	id, ok := d.refs[string(own)]
 	if !ok {
-		return nil, fault.Invalidf(path, "has a placeholder that the reference map does not have: %s", own)
+		return nil, fault.Invalidf(path, "must have placeholders of the reference map only, got %s", own)
 	}
 	return id, nil
 }
 
 func readText(path string, raw json.RawMessage) (s string, err error) {
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return "", fault.Invalidf(path, "is not a string")
+		return "", fault.Invalidf(path, "must be a string")
 	}
 	return s, nil
 }
@@ -207,7 +207,7 @@ func readNumber(path, literal string) (any, error) {
 	}
 	f, err := strconv.ParseFloat(literal, 64)
 	if err != nil {
-		return nil, fault.Invalidf(path, "is too large a number")
+		return nil, fault.Invalidf(path, "must not be a number that is too large")
 	}
 	return f, nil
 }
@@ -215,13 +215,13 @@ func readNumber(path, literal string) (any, error) {
 func readBytes(path string, raw json.RawMessage) ([]byte, error) {
 	var numbers []json.Number
 	if err := json.Unmarshal(raw, &numbers); err != nil || numbers == nil {
-		return nil, fault.Invalidf(path, "is not an array of bytes")
+		return nil, fault.Invalidf(path, "must be an array of bytes")
 	}
 	b := make([]byte, len(numbers))
 	for i, n := range numbers {
 		c, err := strconv.ParseUint(n.String(), 10, 8)
 		if err != nil {
-			return nil, fault.Invalidf(path, "is not an array of bytes")
+			return nil, fault.Invalidf(path, "must be an array of bytes")
 		}
 		b[i] = byte(c)
 	}
@@ -242,24 +242,24 @@ func readTagged(path, tag string, raw json.RawMessage) (any, error) {
 	case tagNumber:
 		return readSpecial(path, text)
 	}
-	return nil, fault.Invalidf(path, "has an unknown tag: %.64s", tag)
+	return nil, fault.Invalidf(path, "must have known tags only, got %.64s", tag)
 }
 
 func readTime(path, text string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		return time.Time{}, fault.Invalidf(path, "is not a date")
+		return time.Time{}, fault.Invalidf(path, "must be a date")
 	}
 	return t.UTC(), nil
 }
 
 func readBigint(path, digits string) (any, error) {
 	if len(digits) > maxBigint {
-		return nil, fault.Invalidf(path, "has more than %d digits", maxBigint)
+		return nil, fault.Invalidf(path, "must have at most %d digits", maxBigint)
 	}
 	n, ok := new(big.Int).SetString(digits, 10)
 	if !ok {
-		return nil, fault.Invalidf(path, "is not an integer")
+		return nil, fault.Invalidf(path, "must be an integer")
 	}
 	if n.IsInt64() {
 		return n.Int64(), nil
@@ -278,5 +278,5 @@ func readSpecial(path, text string) (float64, error) {
 	case "-0":
 		return math.Copysign(0, -1), nil
 	}
-	return 0, fault.Invalidf(path, "is not one of NaN, Infinity, -Infinity and -0")
+	return 0, fault.Invalidf(path, "must be NaN, Infinity, -Infinity or -0")
 }

@@ -186,7 +186,7 @@ func (e *encoder) number(p place, v reflect.Value) error {
 	case v.CanFloat():
 		e.float(p, v.Float())
 	default:
-		return fault.Invalidf(p.path(), "has the type %s, which a payload cannot hold", v.Type())
+		return fault.Invalidf(p.path(), "must be of a type that a payload supports, got %s", v.Type())
 	}
 	return nil
 }
@@ -202,7 +202,7 @@ func (e *encoder) integer(p place, n int64) {
 func (e *encoder) bigint(p place, n *big.Int) error {
 	digits := n.String()
 	if len(digits) > maxBigint {
-		return fault.Invalidf(p.path(), "has more than %d digits", maxBigint)
+		return fault.Invalidf(p.path(), "must have at most %d digits", maxBigint)
 	}
 	e.tagged(p, tagBigint, digits)
 	return nil
@@ -237,7 +237,7 @@ func (e *encoder) fraction(f float64) {
 func (e *encoder) time(p place, t time.Time) error {
 	t = t.UTC()
 	if t.Year() < 0 || t.Year() > 9999 {
-		return fault.Invalidf(p.path(), "is not within the years 0 and 9999")
+		return fault.Invalidf(p.path(), "must be between the years 0 and 9999")
 	}
 	layout := milliseconds
 	if t.Nanosecond()/1000%1000 != 0 {
@@ -275,7 +275,7 @@ func (e *encoder) json(p place, raw json.RawMessage) error {
 
 func (e *encoder) placeholder(at place, p Placeholder) error {
 	if p != at.own() {
-		return fault.Invalidf(at.path(), "has the placeholder of another place: %s", p)
+		return fault.Invalidf(at.path(), "must not have the placeholder of another column: %s", p)
 	}
 	e.raw(`{"` + refKey + `":`)
 	if err := e.text(at, string(p)); err != nil {

@@ -153,5 +153,5 @@ func ExampleOutbox_Verify() {
 	fmt.Println(report.Problems[0])
 	// Output:
 	// 3 entries, 3 rows, 0 problems
-	// library.books "b1" has copies = 9, the outbox says 1
+	// library.books "b1" has copies = 9, but 1 in the outbox
 }

@@ -35,7 +35,7 @@ func (o *Outbox) Restart(ctx context.Context, reason string) (Incarnation, error
 		return o.store.RecordAct(ctx, tx)
 	})
 	if err != nil {
-		return Incarnation{}, fmt.Errorf("begin incarnation: %w", err)
+		return Incarnation{}, fmt.Errorf("start incarnation: %w", err)
 	}
 	return begun, nil
 }

@@ -87,10 +87,10 @@ func (p Placeholder) standsIn(raw []byte) bool {
 
 func (p Payload) check() error {
 	if p.Version != PayloadVersion {
-		return fault.Invalidf("version", "is %d, want %d", p.Version, PayloadVersion)
+		return fault.Invalidf("version", "must be %d, got %d", PayloadVersion, p.Version)
 	}
 	if len(p.Mutations) > MaxMutations {
-		return fault.Invalidf("mutations", "are more than %d", MaxMutations)
+		return fault.Invalidf("mutations", "must be at most %d", MaxMutations)
 	}
 	for i, m := range p.Mutations {
 		if err := m.check(i); err != nil {
@@ -107,22 +107,22 @@ func (m Mutation) check(op int) error {
 	}
 	switch {
 	case m.Op != Create && m.Op != Update && m.Op != Delete:
-		return wrong("op", "is not a known operation")
+		return wrong("op", "must be a known operation")
 	case m.Table == "":
 		return wrong("table", "must not be empty")
 	case m.ExternalID == "":
 		return wrong("externalId", "must not be empty")
 	case m.Op != Create && m.Values != nil:
-		return wrong("values", "are not part of %s", m.Op)
+		return wrong("values", "must not be part of %s", m.Op)
 	case m.Op != Update && m.Set != nil:
-		return wrong("set", "is not part of %s", m.Op)
+		return wrong("set", "must not be part of %s", m.Op)
 	case m.Op == Create && m.CheckVersion != nil:
-		return wrong("checkVersion", "is not part of %s", m.Op)
+		return wrong("checkVersion", "must not be part of %s", m.Op)
 	}
 	member, columns := m.columns()
 	for column := range columns {
 		if column == "" || edge.Reserved(column) {
-			return wrong(member, "have a column with the name %q", column)
+			return wrong(member, "must not have a column with the name %q", column)
 		}
 	}
 	return nil

@@ -52,7 +52,7 @@ func mutate(rows map[string]*replicaRow, m Mutation) error {
 	row, exists := rows[m.ExternalID]
 	if m.Op == Create {
 		if exists {
-			return fmt.Errorf("is created twice")
+			return fmt.Errorf("was created twice")
 		}
 		rows[m.ExternalID] = &replicaRow{values: m.Values}
 		return nil
@@ -61,7 +61,7 @@ func mutate(rows map[string]*replicaRow, m Mutation) error {
 		return fmt.Errorf("does not exist when it is changed")
 	}
 	if m.CheckVersion != nil && *m.CheckVersion != row.version {
-		return fmt.Errorf("is at version %d when %d was checked", row.version, *m.CheckVersion)
+		return fmt.Errorf("was at version %d when version %d was checked", row.version, *m.CheckVersion)
 	}
 	if m.Op == Delete {
 		delete(rows, m.ExternalID)
@@ -120,7 +120,7 @@ func readAll(ctx context.Context, tx sqldb.Tx, b table.Builder, t *schema.Table)
 
 func compareRow(name string, row *schema.Row, want *replicaRow, external map[*schema.Table]map[int64]string, report *Report) {
 	if row.Version != want.version {
-		report.problem("%s %q is at version %d, the outbox says %d", name, row.ID, row.Version, want.version)
+		report.problem("%s %q is at version %d, but at version %d in the outbox", name, row.ID, row.Version, want.version)
 	}
 	values := row.Values()
 	for _, c := range row.Table().Columns() {
@@ -133,7 +133,7 @@ func compareRow(name string, row *schema.Row, want *replicaRow, external map[*sc
 			told, _ = c.StaticDefault()
 		}
 		if !same(have, told) {
-			report.problem("%s %q has %s = %v, the outbox says %v", name, row.ID, c.Name(), show(have), show(told))
+			report.problem("%s %q has %s = %v, but %v in the outbox", name, row.ID, c.Name(), show(have), show(told))
 		}
 	}
 }

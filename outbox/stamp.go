@@ -48,7 +48,7 @@ func ParseStamp(text string) (Stamp, error) {
 }
 
 func malformed() error {
-	return fault.Invalidf("cursor", "is not a versionstamp of 24 hexadecimal digits")
+	return fault.Invalidf("cursor", "must be a stamp of 24 hexadecimal digits")
 }
 
 // Incarnation returns the first two bytes as a number.

@@ -35,7 +35,7 @@ type DivergedError struct {
 }
 
 func (e *DivergedError) Error() string {
-	return fmt.Sprintf("cursor %s is beyond %s, the last entry that the database kept: it was restored to an earlier moment", e.Cursor, e.Common)
+	return fmt.Sprintf("cursor %s is after %s, the last entry of the database: the database was restored to an earlier time", e.Cursor, e.Common)
 }
 
 // Incarnation is an incarnation of the outbox after the first. An operator starts one

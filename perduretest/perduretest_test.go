@@ -153,7 +153,7 @@ func TestDrainFailsTheTest(t *testing.T) {
 		t.Fatalf("the failure is %q", failed)
 	}
 	failed = failure(func(tb *recording) { perduretest.Drain(tb) })
-	equal(t, "failure", failed, "drain: group has no processors")
+	equal(t, "failure", failed, "drain: group must have at least one processor")
 }
 
 // failure returns what fn fails its test with.

@@ -31,7 +31,7 @@ func (db *DB) Diagnose(ctx context.Context) ([]sqldb.Diagnosis, error) {
 func skew(d time.Duration) sqldb.Diagnosis {
 	found := sqldb.Diagnosis{Name: "clock_skew", Found: d.Round(time.Millisecond).String()}
 	if d.Abs() > maxSkew {
-		found.Problem = "the clocks of this machine and of the server are " + d.Abs().Round(time.Second).String() + " apart"
+		found.Problem = "the clocks of this host and of the server differ by " + d.Abs().Round(time.Second).String()
 	}
 	return found
 }
@@ -49,7 +49,7 @@ func connections(limit int) sqldb.Diagnosis {
 	most := writers + groups + readers + urgents
 	found := sqldb.Diagnosis{Name: "pool_size", Found: fmt.Sprintf("%d of the server's %d connections for one process", most, limit)}
 	if most*2 > limit {
-		found.Problem = "two processes could take more connections than the server has"
+		found.Problem = "two processes could open more connections than the server allows"
 	}
 	return found
 }

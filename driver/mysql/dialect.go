@@ -92,7 +92,7 @@ func translate(err error) error {
 		return connection(err)
 	}
 	if strings.Contains(e.Message, "max_allowed_packet") { // 1153, or 1105 for a long value
-		return fault.Invalidf("statement", "is larger than the server's max_allowed_packet")
+		return fault.Invalidf("statement", "must be at most the server's max_allowed_packet")
 	}
 	switch e.Number {
 	case 1062, 1586:

@@ -77,11 +77,11 @@ func parse(dsn string) (*mysql.Config, error) {
 	}
 	name := strings.TrimPrefix(u.Path, "/")
 	if u.Host == "" || name == "" {
-		return nil, fault.Invalidf("database URL", "lacks a host or a database: write mysql://user@host:3306/database")
+		return nil, fault.Invalidf("database URL", "must have a host and a database, such as mysql://user@host:3306/database")
 	}
 	config, err := mysql.ParseDSN("/" + name + "?" + u.RawQuery)
 	if err != nil {
-		return nil, fault.Invalidf("database URL", "has a parameter that the driver does not take")
+		return nil, fault.Invalidf("database URL", "must not have a parameter that the driver does not support")
 	}
 	config.Net, config.Addr = "tcp", u.Host
 	if u.Port() == "" {
@@ -190,13 +190,13 @@ func (db *DB) check(ctx context.Context) error {
 	if db.maria = strings.Contains(version, "MariaDB"); db.maria {
 		db.dialect.Collation = "utf8mb4_nopad_bin"
 		if major*100+minor < 1006 {
-			return fmt.Errorf("MariaDB %s is too old, 10.6 or later is needed", version)
+			return fmt.Errorf("MariaDB must be 10.6 or later, got %s", version)
 		}
 		return nil
 	}
 	db.dialect.Collation = "utf8mb4_0900_bin"
 	if major < 8 {
-		return fmt.Errorf("MySQL %s is too old, 8.0 or later is needed", version)
+		return fmt.Errorf("MySQL must be 8.0 or later, got %s", version)
 	}
 	return nil
 }
@@ -226,7 +226,7 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 	}
 	conn, err := pool.Conn(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("get a connection: %w", cut(ctx, translate(err)))
+		return nil, fmt.Errorf("get connection: %w", cut(ctx, translate(err)))
 	}
 	if _, err := conn.ExecContext(ctx, begin); err != nil {
 		return nil, errors.Join(cut(ctx, translate(err)), conn.Close())
@@ -240,7 +240,7 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 func (db *DB) Exclusively(ctx context.Context, fn func(sqldb.Runner) error) error {
 	conn, err := db.write.Conn(ctx)
 	if err != nil {
-		return fmt.Errorf("get a connection: %w", translate(err))
+		return fmt.Errorf("get connection: %w", translate(err))
 	}
 	defer conn.Close()
 	defer func() { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }()

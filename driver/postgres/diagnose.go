@@ -30,7 +30,7 @@ func (db *DB) Diagnose(ctx context.Context) ([]sqldb.Diagnosis, error) {
 	middle := before.Add(clock.System.Now().Sub(before) / 2)
 	between, err := db.between(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("look for a pooler: %w", translate(err))
+		return nil, fmt.Errorf("detect pooler: %w", translate(err))
 	}
 	return []sqldb.Diagnosis{
 		{Name: "version", Found: "PostgreSQL " + version},
@@ -44,7 +44,7 @@ func (db *DB) Diagnose(ctx context.Context) ([]sqldb.Diagnosis, error) {
 func skew(d time.Duration) sqldb.Diagnosis {
 	found := sqldb.Diagnosis{Name: "clock_skew", Found: d.Round(time.Millisecond).String()}
 	if d.Abs() > maxSkew {
-		found.Problem = "the clocks of this machine and of the server are " + d.Abs().Round(time.Second).String() + " apart"
+		found.Problem = "the clocks of this host and of the server differ by " + d.Abs().Round(time.Second).String()
 	}
 	return found
 }
@@ -62,7 +62,7 @@ func (db *DB) connections(limit int) sqldb.Diagnosis {
 	most := int(db.pool.Config().MaxConns) + urgentConns
 	found := sqldb.Diagnosis{Name: "pool_size", Found: fmt.Sprintf("%d of the server's %d connections for one process", most, limit)}
 	if most*2 > limit {
-		found.Problem = "two processes could take more connections than the server has"
+		found.Problem = "two processes could open more connections than the server allows"
 	}
 	return found
 }
@@ -140,16 +140,16 @@ func pooler(b between, asked, actual int) sqldb.Diagnosis {
 	switch {
 	case b == transactions:
 		found.Found = "transactions are pooled"
-		found.Problem = "sessions are shared by connections, so notifications do not come through"
+		found.Problem = "sessions are shared by connections, so notifications are not passed on"
 	case b == something:
-		found.Found = "something answers in the server's place"
+		found.Found = "another program responds instead of the server"
 	case actual != 0 && actual != asked:
 		found.Found = fmt.Sprintf("port %d leads to a server on port %d", asked, actual)
 	default:
 		return found
 	}
 	if found.Problem == "" {
-		found.Problem = "something stands between the process and the server; if it pools transactions, notifications do not come through"
+		found.Problem = "the connection is not direct; a transaction pooler does not pass notifications on"
 	}
 	return found
 }

@@ -42,7 +42,7 @@ type DB struct {
 func Open(ctx context.Context, dsn string) (*DB, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
-		return nil, fault.Invalidf("database URL", "is not a PostgreSQL URL") // the error may quote the password
+		return nil, fault.Invalidf("database URL", "must be a PostgreSQL URL") // the error may quote the password
 	}
 	if !hasParam(dsn, "pool_max_conns") {
 		config.MaxConns = defaultConns
@@ -96,10 +96,10 @@ func (db *DB) check(ctx context.Context) error {
 		return translate(err)
 	}
 	if version < minVersion {
-		return fmt.Errorf("server version %d.%d is too old, 14 or later is needed", version/10000, version%100)
+		return fmt.Errorf("PostgreSQL must be 14 or later, got %d.%d", version/10000, version%100)
 	}
 	if sync == "off" {
-		return errors.New("synchronous_commit is off: acknowledged work could be lost; turn it on for this role")
+		return errors.New("synchronous_commit must not be off for this role: acknowledged work could be lost")
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 		case <-db.room:
 			t.room = db.room
 		case <-ctx.Done():
-			return nil, fmt.Errorf("get a connection: %w", ctx.Err())
+			return nil, fmt.Errorf("get connection: %w", ctx.Err())
 		}
 	}
 	conn, err := pool.Acquire(ctx)
@@ -146,7 +146,7 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 		if t.room != nil {
 			t.room <- struct{}{}
 		}
-		return nil, fmt.Errorf("get a connection: %w", translate(err))
+		return nil, fmt.Errorf("get connection: %w", translate(err))
 	}
 	t.begin = beginning(access)
 	if plansOf(conn.Conn()).replan(time.Now()) {

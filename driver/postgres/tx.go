@@ -219,7 +219,7 @@ func (t *tx) commit(ctx context.Context, last []sqldb.Stmt) error {
 		t.end()
 		return nil
 	case err == nil:
-		err = errors.New("commit was answered by a rollback")
+		err = errors.New("the server rolled the transaction back at commit")
 	case errors.As(err, &failed) && !rolledBack(err, failed.Index < len(last)):
 		err = sqldb.NewUncertain(err)
 	}

@@ -15,13 +15,13 @@ func (db *DB) Diagnose(ctx context.Context) ([]sqldb.Diagnosis, error) {
 	var version, journal string
 	var sync int
 	if err := db.read.QueryRowContext(ctx, "select sqlite_version()").Scan(&version); err != nil {
-		return nil, fmt.Errorf("read the version: %w", translate(err))
+		return nil, fmt.Errorf("read version: %w", translate(err))
 	}
 	if err := db.read.QueryRowContext(ctx, "pragma journal_mode").Scan(&journal); err != nil {
-		return nil, fmt.Errorf("read the journal mode: %w", translate(err))
+		return nil, fmt.Errorf("read journal mode: %w", translate(err))
 	}
 	if err := db.read.QueryRowContext(ctx, "pragma synchronous").Scan(&sync); err != nil {
-		return nil, fmt.Errorf("read the mode of syncs: %w", translate(err))
+		return nil, fmt.Errorf("read sync mode: %w", translate(err))
 	}
 	file, err := db.integrity(ctx)
 	return []sqldb.Diagnosis{{Name: "version", Found: "SQLite " + version}, wal(journal), db.durability(), file}, err
@@ -38,7 +38,7 @@ func wal(mode string) sqldb.Diagnosis {
 func (db *DB) durability() sqldb.Diagnosis {
 	found := sqldb.Diagnosis{Name: "durability", Found: "synchronous is full"}
 	if db.relaxed != "" {
-		found.Found, found.Problem = db.relaxed, "a power failure may lose what was acknowledged"
+		found.Found, found.Problem = db.relaxed, "a power failure can lose acknowledged work"
 	}
 	return found
 }
@@ -47,13 +47,13 @@ func (db *DB) integrity(ctx context.Context) (sqldb.Diagnosis, error) {
 	found := sqldb.Diagnosis{Name: "integrity", Found: "ok"}
 	rows, err := db.read.QueryContext(ctx, fmt.Sprintf("pragma quick_check(%d)", maxDamages))
 	if err != nil {
-		return found, fmt.Errorf("check the file: %w", translate(err))
+		return found, fmt.Errorf("check file: %w", translate(err))
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var text string
 		if err := rows.Scan(&text); err != nil {
-			return found, fmt.Errorf("check the file: %w", err)
+			return found, fmt.Errorf("check file: %w", err)
 		}
 		if text != "ok" {
 			found.Found, found.Problem, found.Broken = "damaged", found.Problem+text+"; ", true

@@ -36,7 +36,7 @@ func newReaders(db *sql.DB, ran *sqldb.Counter) *readers {
 func (r *readers) begin(ctx context.Context) (sqldb.Tx, error) {
 	c, err := r.take(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("get a read connection: %w", translate(err))
+		return nil, fmt.Errorf("get read connection: %w", translate(err))
 	}
 	if _, err := c.ExecContext(ctx, "begin"); err != nil {
 		r.drop(c) // the transaction may have started, see writer.begin

@@ -127,7 +127,7 @@ func supported(version string) error {
 		return fmt.Errorf("parse version %q: %w", version, err)
 	}
 	if major*1_000_000+minor*1_000+patch < 3_051_003 {
-		return fmt.Errorf("version %s can corrupt its write-ahead log; 3.51.3 or later is needed", version)
+		return fmt.Errorf("SQLite must be 3.51.3 or later, got %s: older versions can corrupt the write-ahead log", version)
 	}
 	return nil
 }
@@ -201,21 +201,21 @@ func (db *DB) close() error {
 func parse(dsn string) (path, sync string, err error) {
 	rest, ok := strings.CutPrefix(dsn, "sqlite:")
 	if !ok {
-		return "", "", fault.Invalidf("database URL", "does not begin with sqlite:")
+		return "", "", fault.Invalidf("database URL", "must start with sqlite:")
 	}
 	path, query, _ := strings.Cut(rest, "?")
 	path = strings.TrimPrefix(path, "//")
 	if path == "" {
-		return "", "", fault.Invalidf("database URL", "names no file: write sqlite:app.db or sqlite::memory:")
+		return "", "", fault.Invalidf("database URL", "must name a file, such as sqlite:app.db or sqlite::memory:")
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return "", "", fault.Invalidf("database URL", "has a malformed query")
+		return "", "", fault.Invalidf("database URL", "must have a valid query")
 	}
 	sync = "full"
 	for key := range values {
 		if key != "synchronous" {
-			return "", "", fault.Invalidf("database URL", "has the unknown parameter %q", key)
+			return "", "", fault.Invalidf("database URL", "must not have the unknown parameter %q", key)
 		}
 		sync = strings.ToLower(values.Get(key))
 	}
@@ -223,7 +223,7 @@ func parse(dsn string) (path, sync string, err error) {
 	case "full", "normal", "off":
 		return path, sync, nil
 	}
-	return "", "", fault.Invalidf("database URL", "has synchronous=%q; use full, normal or off", sync)
+	return "", "", fault.Invalidf("database URL", "must have synchronous=full, normal or off, got %q", sync)
 }
 
 // fileURI puts the pragmas into the connection string, so that every pooled

@@ -73,7 +73,7 @@ func (r *Runner) decide(row *store.Hook, err error, began time.Time) *outcome {
 	o.status, o.err = store.StatusFailed, edge.Message(err.Error())
 	var policy retry.Policy
 	if unread := json.Unmarshal([]byte(row.Policy), &policy); unread != nil {
-		o.err = edge.Message(o.err + "\nretry policy cannot be read: " + unread.Error())
+		o.err = edge.Message(o.err + "\ndecode retry policy: " + unread.Error())
 		return o
 	}
 	if delay, again := policy.Decide(row.Attempts+1, err, r.options.Random()); again {

@@ -81,7 +81,7 @@ func (h *Health) migrated(ctx context.Context) error {
 	return h.read(ctx, func(tx sqldb.Tx) error {
 		missing, err := h.rt.Store.Missing(ctx, tx)
 		if err == nil && missing > 0 {
-			err = fmt.Errorf("%d migrations are missing", missing)
+			err = fmt.Errorf("%d migrations are pending", missing)
 		}
 		return err
 	})

@@ -35,7 +35,7 @@ func (u *Unit) prepare() error {
 			return fmt.Errorf("encode outbox payload: %w", err)
 		}
 		if len(payload) > maxPayload {
-			return fault.Invalidf("unit of work", "has an outbox payload of %d bytes, more than %d", len(payload), maxPayload)
+			return fault.Invalidf("unit of work", "must have an outbox payload of at most %d bytes, got %d", maxPayload, len(payload))
 		}
 		d := draft{payload: string(payload), nonce: nonce.String()[:nonceLen]}
 		if d.sound(len(u.Mutations)) {
