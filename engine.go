@@ -117,18 +117,15 @@ func newEngine(ctx context.Context, db sqldb.DB, o Options) (*Engine, error) {
 	if err := eng.prepare(ctx); err != nil {
 		return nil, err
 	}
-	eng.outbox = outbox.New(st, o.Clock)
-	if o.OutboxRetention > 0 {
-		eng.outbox.Retain(o.OutboxRetention)
-	}
 	eng.committer = &unit.Committer{Writer: eng.writer(), Timeout: o.Timeout}
 	eng.committer.Start()
 	remote, _ := db.(wake.Remote)
 	watcher, _ := db.(wake.Watcher)
-	if watcher != nil {
-		watcher = outboxWatcher{watcher, eng.outbox}
-	}
 	eng.hub = wake.New(remote, watcher)
+	eng.outbox = outbox.New(st, outbox.Host{Clock: o.Clock, Hub: eng.hub, Workers: &eng.workers, Update: eng.updateWith})
+	if o.OutboxRetention > 0 {
+		eng.outbox.Retain(o.OutboxRetention)
+	}
 	if db, ok := db.(joined.Database); ok {
 		eng.joins = joined.New(db)
 	}

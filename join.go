@@ -9,8 +9,6 @@ import (
 	"github.com/perdure/perdure/driver/postgres"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/sqldb"
-	"github.com/perdure/perdure/internal/wake"
-	"github.com/perdure/perdure/outbox"
 )
 
 // SQLConn runs statements in a transaction of database/sql. *sql.Tx implements it, and so
@@ -104,18 +102,4 @@ func (tx *Tx) mark() *string {
 	}
 	tx.unit.Stmts = append(tx.unit.Stmts, tx.eng.joins.Mark(func(id string) { *transaction = id }))
 	return transaction
-}
-
-// outboxWatcher also wakes the readers of the outbox after a commit of another connection.
-type outboxWatcher struct {
-	wake.Watcher
-	outbox *outbox.Outbox
-}
-
-// Watch implements wake.Watcher.
-func (w outboxWatcher) Watch(ctx context.Context, changed func()) error {
-	return w.Watcher.Watch(ctx, func() {
-		w.outbox.Wake()
-		changed()
-	})
 }

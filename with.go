@@ -5,12 +5,13 @@ import (
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/sqldb"
 )
 
 // CommitWith adds fn to the transaction that records the success of the work that ctx
 // belongs to. ctx is the context of a handler: of a hook, an alarm, an effect or an
-// invocation of an actor, or of the sender of a task. Steps of state machines use
-// fsm.Outcome.With.
+// invocation of an actor, of the sender of a task, or of a consumer of the outbox. Steps
+// of state machines use fsm.Outcome.With.
 //
 //	func charge(ctx context.Context, p Payment) error {
 //		receipt, err := bank.Charge(ctx, p.Amount, hook.FromContext(ctx).Key)
@@ -45,4 +46,19 @@ func CommitWith(ctx context.Context, fn func(tx *Tx) error) error {
 		return fault.Invalidf("context", "must not belong to a handler that has returned")
 	}
 	return nil
+}
+
+// updateWith runs functions that a handler of the outbox has added, as one unit of work.
+// check verifies the lease of the handler first, and locks it.
+func (e *Engine) updateWith(ctx context.Context, check func(run func(...sqldb.Stmt) error) error, with []func(tx any) error) error {
+	return e.Update(ctx, func(tx *Tx) error {
+		runner, err := (*hostUnit)(tx).Runner()
+		if err != nil {
+			return err
+		}
+		if err := check(func(stmts ...sqldb.Stmt) error { return runner.Run(tx.ctx, stmts...) }); err != nil {
+			return err
+		}
+		return core.RunAdditions(any(tx), with)
+	})
 }

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/dispatch"
 	"github.com/perdure/perdure/outbox"
+	"github.com/perdure/perdure/retry"
 	"github.com/perdure/perdure/schema"
 )
 
@@ -100,6 +102,35 @@ func Example_consumer() {
 	// index 000000000000000000010000
 	// context canceled
 	// 000000000000000000010000 <nil>
+}
+
+func Example_handler() {
+	eng := openBank()
+	defer eng.Close()
+
+	search, err := eng.Outbox().Register(ctx, "search", outbox.Stamp{})
+	if err != nil {
+		panic(err)
+	}
+	done := make(chan struct{})
+	p, err := search.Handle(func(_ context.Context, e outbox.Entry) error {
+		fmt.Println("index", e.Stamp)
+		close(done) // a real consumer goes on
+		return nil
+	}, &outbox.HandlerOptions{Retry: retry.Exponential(10)})
+	if err != nil {
+		panic(err)
+	}
+	d, err := dispatch.NewWaker(p, nil)
+	if err != nil {
+		panic(err)
+	}
+	d.Start()
+	<-done
+	fmt.Println(d.Stop(ctx))
+	// Output:
+	// index 000000000000000000010000
+	// <nil>
 }
 
 func Example_retention() {

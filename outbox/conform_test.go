@@ -8,12 +8,9 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/test/enginetest"
-	"github.com/perdure/perdure/internal/test/testdb"
 	"github.com/perdure/perdure/outbox"
 	"github.com/perdure/perdure/schema"
 )
-
-func TestMain(m *testing.M) { testdb.Main(m) }
 
 // Conformance has a case for each thing that the outbox does, the same for all
 // databases. The files conform_*_test.go add them by theme.

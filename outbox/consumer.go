@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -27,6 +26,20 @@ type ConsumerStatus struct {
 	Created  time.Time
 	// Updated is the time when the position last changed.
 	Updated time.Time
+	// Worker is the process that handles entries now. It is empty if none does.
+	Worker string
+	// Served is true if a process has handled entries with Handle or HandleBatches.
+	Served bool
+	// Attempts is the number of failed attempts of the first entry after the position.
+	// RetryAt is the time of the next attempt, zero if none is scheduled. Error is the
+	// error of the last one.
+	Attempts int
+	RetryAt  time.Time
+	Error    string
+	// Stopped is true if the consumer waits for an operator, usually at a dead letter.
+	Stopped bool
+	// Dead is the number of dead letters.
+	Dead int
 }
 
 // Register returns the consumer with that name. A new consumer starts after the given
@@ -61,7 +74,7 @@ func (o *Outbox) Consumers(ctx context.Context) ([]ConsumerStatus, error) {
 	var all []ConsumerStatus
 	err := o.read(ctx, func() []sqldb.Stmt {
 		all = nil
-		return []sqldb.Stmt{o.store.Consumers(func(c store.Consumer) { all = append(all, consumerStatus(c)) })}
+		return []sqldb.Stmt{o.store.Consumers(o.now(), func(c store.Consumer) { all = append(all, consumerStatus(c)) })}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list consumers: %w", err)
@@ -70,15 +83,22 @@ func (o *Outbox) Consumers(ctx context.Context) ([]ConsumerStatus, error) {
 }
 
 func consumerStatus(c store.Consumer) ConsumerStatus {
-	s := ConsumerStatus{Name: c.Name, Created: c.Created, Updated: c.Updated}
+	s := ConsumerStatus{
+		Name: c.Name, Created: c.Created, Updated: c.Updated, Worker: c.Worker, Served: c.Served != 0,
+		Attempts: c.Attempts, Error: c.Error, Stopped: c.Stopped, Dead: c.Dead,
+	}
 	copy(s.Position[:], c.Position)
+	if c.RetryAt != nil {
+		s.RetryAt = c.RetryAt.UTC()
+	}
 	return s
 }
 
-// DeleteConsumer removes a consumer; retention no longer waits for it.
+// DeleteConsumer removes a consumer and its dead letters; retention no longer waits for
+// it.
 func (o *Outbox) DeleteConsumer(ctx context.Context, name string) error {
 	err := o.write(ctx, func(ctx context.Context, tx sqldb.Tx) error {
-		if err := tx.Run(ctx, o.store.DeleteConsumer(name)); err != nil {
+		if err := tx.Run(ctx, o.store.DeleteConsumer(name), o.store.DeleteDeadEntries(name)); err != nil {
 			return err
 		}
 		return o.store.RecordAct(ctx, tx)
@@ -126,7 +146,9 @@ func (c *Consumer) Ack(ctx context.Context, stamp Stamp) error {
 	return nil
 }
 
-// Reset moves the consumer to any stamp from which entries can be read, also backwards.
+// Reset moves the consumer to any stamp from which entries can be read, also backwards. A
+// stopped consumer continues there. A process that handles entries of the consumer loses
+// its lease: what it has not committed is not counted.
 func (c *Consumer) Reset(ctx context.Context, stamp Stamp) error {
 	err := c.outbox.write(ctx, func(ctx context.Context, tx sqldb.Tx) error {
 		var state state
@@ -145,41 +167,6 @@ func (c *Consumer) Reset(ctx context.Context, stamp Stamp) error {
 	if err != nil {
 		return fmt.Errorf("reset consumer %s: %w", c.name, err)
 	}
+	c.outbox.WakeConsumer(c.name)
 	return nil
-}
-
-// Consume calls handle for every entry after the consumer's position, in order, and
-// acknowledges each batch that was handled. It returns when ctx is done, the engine is
-// closed, or handle fails. Entries that were handled before are acknowledged. An entry
-// may be handled twice if the process crashes before it is acknowledged, so handle must
-// be idempotent. The stamp is the idempotency key.
-func (c *Consumer) Consume(ctx context.Context, options *TailOptions, handle func(context.Context, Entry) error) error {
-	from, err := c.Position(ctx)
-	if err != nil {
-		return err
-	}
-	for batch, err := range c.outbox.batches(ctx, from, options) {
-		if err != nil {
-			return err
-		}
-		done, err := handleBatch(ctx, batch, handle)
-		if done > 0 {
-			err = errors.Join(err, c.Ack(context.WithoutCancel(ctx), batch[done-1].Stamp))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
-}
-
-// handleBatch handles entries up to the first failure and returns the number of handled
-// entries.
-func handleBatch(ctx context.Context, batch []Entry, handle func(context.Context, Entry) error) (int, error) {
-	for i, entry := range batch {
-		if err := handle(ctx, entry); err != nil {
-			return i, fmt.Errorf("handle entry %s: %w", entry.Stamp, err)
-		}
-	}
-	return len(batch), nil
 }

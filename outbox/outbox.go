@@ -45,6 +45,7 @@ const (
 type Outbox struct {
 	store *store.Store
 	clock clock.Clock
+	host  Host
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced by Wake
@@ -66,8 +67,8 @@ type Entry struct {
 }
 
 // New returns the outbox of a store. Applications get it from Engine.Outbox.
-func New(st *store.Store, c clock.Clock) *Outbox {
-	o := &Outbox{store: st, clock: c, changed: make(chan struct{})}
+func New(st *store.Store, h Host) *Outbox {
+	o := &Outbox{store: st, clock: h.Clock, host: h, changed: make(chan struct{})}
 	o.stopped, o.stop = context.WithCancel(context.Background())
 	return o
 }
@@ -102,9 +103,15 @@ func (o *Outbox) List(ctx context.Context, after Stamp, limit int) ([]Entry, err
 	if err != nil {
 		return nil, err
 	}
+	entries, _, err := o.list(ctx, after, limit)
+	return entries, err
+}
+
+// list is List for a valid limit. It also returns the counter at the time of the read.
+func (o *Outbox) list(ctx context.Context, after Stamp, limit int) ([]Entry, store.Clock, error) {
 	var entries []Entry
 	var now state
-	err = o.read(ctx, func() []sqldb.Stmt {
+	err := o.read(ctx, func() []sqldb.Stmt {
 		entries, now = nil, state{}
 		list := o.store.ListEntries(after[:], limit, func(row store.Entry) error {
 			entry, err := decodeEntry(row)
@@ -114,12 +121,12 @@ func (o *Outbox) List(ctx context.Context, after Stamp, limit int) ([]Entry, err
 		return append(now.statements(o.store), list)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list outbox: %w", err)
+		return nil, now.clock, fmt.Errorf("list outbox: %w", err)
 	}
 	if err := now.check(after); err != nil {
-		return nil, err
+		return nil, now.clock, err
 	}
-	return entries, nil
+	return entries, now.clock, nil
 }
 
 // Find returns the entry of a unit, or a *fault.NotFound. After a *fault.Uncertain, it

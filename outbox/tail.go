@@ -9,15 +9,27 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
 )
 
-// DefaultPoll is the default interval at which a Tail reads entries of other processes.
-const DefaultPoll = 250 * time.Millisecond
+const (
+	// DefaultPoll is the default interval at which a Tail reads entries although no
+	// wake-up has arrived.
+	DefaultPoll = 20 * time.Second
+	// firstPoll is the first interval on a database without wake-ups between processes.
+	// It doubles up to DefaultPoll while no entry arrives.
+	firstPoll = 250 * time.Millisecond
+	// again is the interval while the database is not reachable.
+	again = time.Second
+)
 
 // TailOptions configure a Tail. The zero value of every field is its default.
 type TailOptions struct {
-	// Poll is the interval at which to read entries of other processes. Entries of this
-	// process are read immediately. Default: DefaultPoll.
+	// Poll is the interval at which to read entries although no wake-up has arrived.
+	// Entries of this process are read immediately, and so are entries of other processes
+	// on PostgreSQL and SQLite. MySQL has no wake-ups between processes. Default:
+	// DefaultPoll. On MySQL, the interval is 250 ms after an entry and doubles up to
+	// DefaultPoll while no entry arrives.
 	Poll time.Duration
 	// Batch is the maximum number of entries per read. Default: DefaultLimit.
 	Batch int
@@ -30,9 +42,6 @@ func (o *TailOptions) withDefaults() (TailOptions, error) {
 	}
 	if options.Poll < 0 {
 		return options, fault.Invalidf("TailOptions.Poll", "must not be negative, got %v", options.Poll)
-	}
-	if options.Poll == 0 {
-		options.Poll = DefaultPoll
 	}
 	var err error
 	options.Batch, err = edge.Limit("TailOptions.Batch", options.Batch, DefaultLimit, MaxLimit)
@@ -71,26 +80,68 @@ func (o *Outbox) batches(ctx context.Context, after Stamp, options *TailOptions)
 		}
 		ctx, cancel := o.untilClosed(ctx)
 		defer cancel()
+		defer o.subscribe(topic, func(time.Time) { o.Wake() })()
+		poll := pollOf(opts, o.hears())
 		for ctx.Err() == nil {
 			changed := o.wakeup() // before the read, so that no wake-up is lost
-			batch, err := o.List(ctx, after, opts.Batch)
+			batch, clock, err := o.list(ctx, after, opts.Batch)
 			switch {
 			case ctx.Err() != nil || o.stopped.Err() != nil:
 				return
 			case err != nil && !away(err):
 				yield(nil, err)
 				return
+			case err != nil:
+				o.wait(ctx, changed, again)
 			case len(batch) == 0:
-				o.wait(ctx, changed, opts.Poll)
+				o.idle(ctx, changed, &poll, clock)
 			default:
 				if !yield(batch, nil) {
 					return
 				}
+				poll.restart()
 				after = batch[len(batch)-1].Stamp
 			}
 		}
 	}
 }
+
+// idle waits until entries may have arrived since the counter was clock: after a wake-up,
+// or when the counter has changed.
+func (o *Outbox) idle(ctx context.Context, changed <-chan struct{}, poll *poll, clock store.Clock) {
+	for ctx.Err() == nil {
+		if o.wait(ctx, changed, poll.next()) {
+			return
+		}
+		var now store.Clock
+		err := o.read(ctx, func() []sqldb.Stmt { return []sqldb.Stmt{o.store.ReadClock(&now)} })
+		if err != nil || now != clock {
+			return
+		}
+	}
+}
+
+// poll is the interval between two reads while no entry arrives.
+type poll struct{ first, now, max time.Duration }
+
+func pollOf(o TailOptions, hears bool) poll {
+	switch {
+	case o.Poll > 0:
+		return poll{o.Poll, o.Poll, o.Poll}
+	case hears:
+		return poll{DefaultPoll, DefaultPoll, DefaultPoll}
+	}
+	return poll{firstPoll, firstPoll, DefaultPoll}
+}
+
+// next returns the interval and doubles it.
+func (p *poll) next() time.Duration {
+	now := p.now
+	p.now = min(2*now, p.max)
+	return now
+}
+
+func (p *poll) restart() { p.now = p.first }
 
 // away reports whether an error means that the database is temporarily unreachable: the
 // connection is lost, or the database does not respond in time.
@@ -106,12 +157,15 @@ func (o *Outbox) untilClosed(ctx context.Context) (context.Context, context.Canc
 	return ctx, func() { stop(); cancel() }
 }
 
-func (o *Outbox) wait(ctx context.Context, changed <-chan struct{}, poll time.Duration) {
+// wait waits for a wake-up, at most for poll. It reports whether one has arrived.
+func (o *Outbox) wait(ctx context.Context, changed <-chan struct{}, poll time.Duration) bool {
 	timer := o.clock.NewTimer(poll)
 	defer timer.Stop()
 	select {
 	case <-changed:
+		return true
 	case <-timer.C():
 	case <-ctx.Done():
 	}
+	return false
 }

@@ -19,7 +19,7 @@ import (
 // they are repeated.
 var unkeyed = []string{
 	"check-statechart", "create-token", "create-actor-token", "begin-session",
-	"purge-instances", "purge-hooks", "purge-tasks", "purge-outbox", "trim-audit", "reset-consumer",
+	"purge-instances", "purge-hooks", "purge-tasks", "purge-outbox", "trim-audit", "reset-consumer", "retry-consumer", "skip-consumer",
 }
 
 // Every POST takes an Idempotency-Key, unless there is a reason, and is tested with one.

@@ -1,12 +1,16 @@
 package server_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/outbox"
+	"github.com/perdure/perdure/retry"
 )
 
 // trims removes the audit log so far.
@@ -26,6 +30,7 @@ func (v tour) trims() {
 // the consumer.
 func (v tour) consumers() {
 	v.Helper()
+	v.deadEntries()
 	path := "/v1/outbox/consumers/warehouse"
 	status := v.get("/v1/outbox/status")
 	last := status.text("last")
@@ -59,6 +64,48 @@ func (v tour) consumers() {
 		v.Errorf("deleted: %v", f)
 	}
 	v.want(http.StatusNotFound, http.MethodDelete, path, nil)
+}
+
+// deadEntries retries and skips an entry that a consumer cannot handle.
+func (v tour) deadEntries() {
+	v.Helper()
+	c, err := v.eng.Outbox().Register(v.Context(), "depot", outbox.Stamp{})
+	enginetest.NoError(v, err)
+	p, err := c.Handle(func(context.Context, outbox.Entry) error { return retry.Stop(errors.New("no shelf")) }, nil)
+	enginetest.NoError(v, err)
+	path := "/v1/outbox/consumers/depot"
+	fails := func() string {
+		_, err := p.Process(v.Context())
+		enginetest.NoError(v, err)
+		rows := v.get(path + "/dead").list()
+		if len(rows) != 1 || rows[0].text("error") != "no shelf" || rows[0].text("status") != "failed" || rows[0]["mutations"] == nil {
+			v.Fatalf("dead letters: %v", rows)
+		}
+		return rows[0].text("stamp")
+	}
+	stamp := fails()
+	if all := v.get("/v1/outbox/consumers").list(); all[0].text("name") != "depot" || all[0]["stopped"] != true || all[0]["dead"] != 1.0 {
+		v.Errorf("consumers: %v", all)
+	}
+	if all := v.get("/v1/dead?kind=consumers").list(); len(all) != 1 || all[0].text("id") != "depot/"+stamp || all[0].text("name") != "depot" {
+		v.Errorf("dead letters: %v", all)
+	}
+	if r := v.post("/v1/dead/retry", object{"kind": "consumers", "ids": []string{"depot/" + stamp, "depot/x", "nobody/" + stamp}}); r["done"] != 1.0 {
+		v.Errorf("retried: %v", r)
+	}
+	fails()
+	v.post(path+"/retry", object{"stamp": stamp})
+	fails()
+	if s := v.post(path+"/skip", object{"stamp": stamp}); s.text("stamp") != stamp {
+		v.Errorf("skipped: %v", s)
+	}
+	v.want(http.StatusNotFound, http.MethodPost, path+"/skip", object{"stamp": stamp})
+	v.want(http.StatusNotFound, http.MethodGet, "/v1/outbox/consumers/nobody/dead", nil)
+	v.want(http.StatusUnprocessableEntity, http.MethodPost, path+"/retry", object{"stamp": "now"})
+	if all := v.get("/v1/outbox/consumers").list(); all[0]["stopped"] != nil || all[0].text("lag") != "0" {
+		v.Errorf("consumers: %v", all)
+	}
+	v.want(http.StatusOK, http.MethodDelete, path, nil)
 }
 
 // slashes acts on alarms whose names have slashes: those of an actor whose id has one, and

@@ -15,9 +15,9 @@ import (
 
 // Dead is a dead letter, or a group of dead letters with the same error.
 type Dead struct {
-	Kind        string   `json:"kind" enum:"instances,hooks,tasks,alarms,actors"`
+	Kind        string   `json:"kind" enum:"instances,hooks,tasks,alarms,actors,consumers"`
 	ID          string   `json:"id,omitempty"`
-	Name        string   `json:"name" doc:"Definition, hook, task type, alarm type or actor type."`
+	Name        string   `json:"name" doc:"Definition, hook, task type, alarm type, actor type or consumer."`
 	Status      string   `json:"status,omitempty"`
 	Error       string   `json:"error" doc:"Fingerprint of a group."`
 	Fingerprint string   `json:"fingerprint,omitempty" doc:"Error without numbers and ids."`
@@ -48,7 +48,7 @@ func showGroup(g inspect.DeadGroup) Dead {
 
 type deadFilter struct {
 	Paging
-	Kind    string `query:"kind" enum:"instances,hooks,tasks,alarms,actors"`
+	Kind    string `query:"kind" enum:"instances,hooks,tasks,alarms,actors,consumers"`
 	Name    string `query:"name" maxLength:"256"`
 	Error   string `query:"error" maxLength:"1024" doc:"Filter by fingerprint of the error."`
 	GroupBy string `query:"group_by" enum:"error" doc:"Grouping of the newest 5,000 dead letters of each kind, the largest group first. There is one page."`
@@ -73,10 +73,10 @@ func (a *API) listDead(ctx context.Context, in *deadFilter) (*List[Dead], error)
 // DeadRetry requests a retry of dead letters of a kind: either the named ones or the ones
 // with an error.
 type DeadRetry struct {
-	Kind   string   `json:"kind" enum:"instances,hooks,tasks,alarms,actors"`
+	Kind   string   `json:"kind" enum:"instances,hooks,tasks,alarms,actors,consumers"`
 	IDs    []string `json:"ids,omitempty" maxItems:"1000"`
 	Error  string   `json:"error,omitempty" maxLength:"1024" doc:"Fingerprint of the error. It selects up to 1,000 dead letters. Repeat the request while the response is capped."`
-	Name   string   `json:"name,omitempty" maxLength:"256" doc:"Filter by definition, hook, task type, alarm type or actor type."`
+	Name   string   `json:"name,omitempty" maxLength:"256" doc:"Filter by definition, hook, task type, alarm type, actor type or consumer."`
 	DryRun bool     `json:"dry_run,omitempty" doc:"Counts the dead letters without retrying them."`
 }
 
@@ -113,6 +113,8 @@ func (a *API) retrier(ctx context.Context, kind string) (func(*perdure.Tx, strin
 		return a.alarmRetrier(ctx)
 	case store.ActorKind:
 		return a.onActor(ctx, "resume")
+	case store.ConsumerKind:
+		return a.retryConsumer, nil
 	}
 	return nil, fault.Invalidf("body.kind", "must be one of instances, hooks, tasks, alarms, actors, got %q", kind)
 }

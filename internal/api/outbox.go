@@ -56,6 +56,12 @@ type Consumer struct {
 	Lag       string `json:"lag,omitempty" doc:"Number of entries that it has not acknowledged. Omitted if its position is not in the current incarnation."`
 	CreatedAt Time   `json:"created_at"`
 	UpdatedAt Time   `json:"updated_at"`
+	Worker    string `json:"worker,omitempty" doc:"The process that handles entries now."`
+	Attempts  int    `json:"attempts,omitempty" doc:"Failed attempts of the next entry."`
+	RetryAt   Time   `json:"retry_at,omitzero" doc:"When the next entry is tried again."`
+	Error     string `json:"error,omitempty" doc:"The error of the last attempt."`
+	Stopped   bool   `json:"stopped,omitempty" doc:"It waits for an operator, usually at a dead letter."`
+	Dead      int    `json:"dead" doc:"How many dead letters it has."`
 }
 
 type outboxInput struct {
@@ -128,7 +134,10 @@ func (a *API) listConsumers(ctx context.Context, _ *struct{}) (*List[Consumer], 
 
 // showConsumer shows a consumer; last is the last stamp of the outbox.
 func showConsumer(c outbox.ConsumerStatus, last outbox.Stamp) Consumer {
-	shown := Consumer{Name: c.Name, Position: c.Position.String(), CreatedAt: Time(c.Created), UpdatedAt: Time(c.Updated)}
+	shown := Consumer{
+		Name: c.Name, Position: c.Position.String(), CreatedAt: Time(c.Created), UpdatedAt: Time(c.Updated),
+		Worker: c.Worker, Attempts: c.Attempts, RetryAt: Time(c.RetryAt), Error: c.Error, Stopped: c.Stopped, Dead: c.Dead,
+	}
 	if c.Position.Incarnation() == last.Incarnation() && c.Position.Compare(last) <= 0 {
 		shown.Lag = strconv.FormatUint(last.Counter()-c.Position.Counter(), 10)
 	}

@@ -58,6 +58,9 @@ var Routes = []Route{
 	post("/v1/outbox/purge", Admin, "purge-outbox", "Purge old entries that all consumers have acknowledged", by((*API).purgeOutbox)).streaming(),
 	get("/v1/outbox/consumers", Viewer, "list-consumers", "List consumers of the outbox", by((*API).listConsumers)),
 	post("/v1/outbox/consumers/{name}/reset", Admin, "reset-consumer", "Move a consumer to a stamp, forwards or backwards", by((*API).resetConsumer)),
+	get("/v1/outbox/consumers/{name}/dead", Viewer, "list-consumer-dead", "List dead letters of a consumer", by((*API).listConsumerDead)),
+	post("/v1/outbox/consumers/{name}/retry", Operator, "retry-consumer", "Retry a dead letter of a consumer", by((*API).retryConsumerDead)),
+	post("/v1/outbox/consumers/{name}/skip", Operator, "skip-consumer", "Drop a dead letter of a consumer", by((*API).skipConsumerDead)),
 	remove("/v1/outbox/consumers/{name}", Admin, "delete-consumer", "Delete a consumer, so that retention ignores its position", by((*API).deleteConsumer)).ok(),
 
 	get("/v1/nodes", Viewer, "list-nodes", "List nodes", by((*API).listNodes)),

@@ -85,6 +85,7 @@ func (a *API) tellChanges(e *events, seq uint64, resumed bool, topics []string) 
 // it.
 var kindsOfTopics = map[string]string{
 	"fsm": store.InstanceKind, "hook": store.HookKind, "task": store.TaskKind, "alarm": store.AlarmKind, "actor": store.ActorKind,
+	"outbox": "outbox", "consumer": "outbox",
 }
 
 // watchChanges detects changes: by the wake-ups of all processes when work arrives, and by

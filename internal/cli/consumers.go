@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -12,8 +13,8 @@ import (
 
 func (a *app) consumers() *cobra.Command {
 	list := a.listConsumers()
-	cmd := a.group("consumers", "List, reset and delete consumers of the outbox",
-		list, a.resetConsumer(), a.deleteConsumer())
+	cmd := a.group("consumers", "List, retry, reset and delete consumers of the outbox",
+		list, a.deadOfConsumer(), a.retryConsumer(), a.skipConsumer(), a.resetConsumer(), a.deleteConsumer())
 	help := cmd.RunE
 	cmd.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) > 0 {
@@ -25,13 +26,58 @@ func (a *app) consumers() *cobra.Command {
 	return cmd
 }
 
-var consumerHeading = []string{"CONSUMER", "POSITION", "LAG", "UPDATED"}
+var consumerHeading = []string{"CONSUMER", "POSITION", "LAG", "DEAD", "STATUS", "UPDATED"}
 
 func consumerRow(c api.Consumer) []string {
 	if c.Lag == "" {
 		c.Lag = "?" // its position is in an earlier incarnation
 	}
-	return []string{plain(c.Name), c.Position, c.Lag, moment(c.UpdatedAt)}
+	return []string{plain(c.Name), c.Position, c.Lag, strconv.Itoa(c.Dead), consumerState(c), moment(c.UpdatedAt)}
+}
+
+// consumerState returns what a consumer does now, with its last error.
+func consumerState(c api.Consumer) string {
+	switch {
+	case c.Stopped:
+		return "stopped: " + plain(firstLine(c.Error))
+	case c.Worker != "":
+		return "running"
+	case c.Attempts > 0:
+		return "retrying: " + plain(firstLine(c.Error))
+	}
+	return "-"
+}
+
+func (a *app) deadOfConsumer() *cobra.Command {
+	return &cobra.Command{
+		Use: "dead <name>", Short: "List dead letters of a consumer", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			heading := []string{"STAMP", "STATUS", "ATTEMPTS", "FAILED", "ERROR"}
+			return showList(a, cmd, "/v1/outbox/consumers/"+segment(args[0])+"/dead", nil, paging{}, heading, func(d api.DeadEntry) []string {
+				return []string{d.Stamp, d.Status, strconv.Itoa(d.Attempts), moment(d.FailedAt), plain(firstLine(d.Error))}
+			})
+		},
+	}
+}
+
+func (a *app) retryConsumer() *cobra.Command {
+	return a.onDeadEntry("retry", "Retry a dead letter of a consumer", "will be retried by")
+}
+
+func (a *app) skipConsumer() *cobra.Command {
+	return a.onDeadEntry("skip", "Drop a dead letter of a consumer", "was dropped from")
+}
+
+func (a *app) onDeadEntry(verb, short, did string) *cobra.Command {
+	return &cobra.Command{
+		Use: verb + " <name> <stamp>", Short: short, Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path := "/v1/outbox/consumers/" + segment(args[0]) + "/" + verb
+			return send(a, cmd, http.MethodPost, path, map[string]any{"stamp": args[1]}, func(w io.Writer, d api.DeadEntryRef) {
+				fmt.Fprintf(w, "%s %s %s\n", d.Stamp, did, plain(d.Name))
+			})
+		},
+	}
 }
 
 func (a *app) listConsumers() *cobra.Command {

@@ -33,7 +33,7 @@ func (a *app) nodes() *cobra.Command {
 }
 
 // deadKinds are the kinds of work that can have dead letters.
-var deadKinds = []string{"instances", "hooks", "tasks", "alarms", "actors"}
+var deadKinds = []string{"instances", "hooks", "tasks", "alarms", "actors", "consumers"}
 
 func (a *app) dead() *cobra.Command {
 	var kind, cursor string

@@ -208,6 +208,11 @@ func (x *examination) consumers(ctx context.Context) error {
 	}
 	var findings []Finding
 	for _, c := range all {
+		finding, err := x.unservedConsumer(ctx, c)
+		if err != nil {
+			return err
+		}
+		findings = append(findings, finding...)
 		if age := x.rt.Clock.Now().Sub(c.Updated); age > idle && c.Position.Compare(status.Last) < 0 {
 			findings = append(findings, Finding{ID: c.Name, Detail: "has not moved for " + age.Round(time.Hour).String()})
 		}

@@ -18,7 +18,7 @@ import (
 )
 
 // Kinds are the kinds of work that can have dead letters.
-var Kinds = []string{store.InstanceKind, store.HookKind, store.TaskKind, store.AlarmKind, store.ActorKind}
+var Kinds = []string{store.InstanceKind, store.HookKind, store.TaskKind, store.AlarmKind, store.ActorKind, store.ConsumerKind}
 
 // Dead filters dead letters. Zero fields do not filter.
 type Dead struct {

@@ -24,7 +24,7 @@ func (d Depth) Dead() bool { return d.Status == StatusFailed || d.Status == Stat
 func (s *Store) Depths(now time.Time, found func(Depth)) []sqldb.Stmt {
 	stmts := []sqldb.Stmt{
 		s.depth("hook", "HookDepth", found, now), s.depth("instance", "InstanceDepth", found, now), s.depth("alarm", "AlarmDepth", found, now),
-		s.depth("actor", "DelayDepth", found, now, now),
+		s.depth("actor", "DelayDepth", found, now, now), s.depth("consumer", "ConsumerDepth", found),
 	}
 	if s.text("TaskDepth") != "" {
 		stmts = append(stmts, s.depth("task", "TaskDepth", found, now))

@@ -33,6 +33,9 @@ var latest = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // DeadLetters returns the statement that reads dead letters of a kind.
 func (s *Store) DeadLetters(kind string, at DeadPosition, limit int, found func(Dead)) sqldb.Stmt {
+	if kind == ConsumerKind {
+		return s.deadConsumers(at, limit, found)
+	}
 	stmt := s.deadLetters(kind, at, limit)
 	stmt.Row = func(scan sqldb.Scan) error {
 		d := Dead{Kind: kind}

@@ -36,6 +36,7 @@ const (
 	TaskKind     = "tasks"
 	AlarmKind    = "alarms"
 	ActorKind    = "actors"
+	ConsumerKind = "consumers"
 )
 
 // UpcomingInstances returns the statements that read the instances that will be woken by time:

@@ -44,6 +44,8 @@ var (
 	deadLetters = &Metric{"perdure_dead_letters", Gauge, "Dead letters: failed or quarantined work items that wait for an operator. Counting stops at 20000.", []string{"kind"}}
 
 	outboxBehind = &Metric{"perdure_outbox_behind_entries", Gauge, "Entries of the outbox that a registered consumer has not acknowledged.", []string{"consumer"}}
+	outboxTries  = &Metric{"perdure_outbox_failed_attempts", Gauge, "Failed attempts of the entry of the outbox that a registered consumer handles next.", []string{"consumer"}}
+	outboxDead   = &Metric{"perdure_outbox_dead_letters", Gauge, "Entries of the outbox that a registered consumer could not handle.", []string{"consumer"}}
 	outboxLag    = &Metric{"perdure_outbox_lag_seconds", Gauge, "Age of the oldest entry of the outbox that a registered consumer has not acknowledged.", []string{"consumer"}}
 
 	unitsCommitted = &Metric{"perdure_units_committed_total", Counter, "Units of work that this process has committed in groups.", nil}
@@ -65,7 +67,7 @@ var (
 var Metrics = []*Metric{
 	buildInfo, startTime, routines, memory,
 	workClaimed, workFinished, workRunning, workTook, workWaited, workOverdue,
-	depth, deadLetters, outboxBehind, outboxLag,
+	depth, deadLetters, outboxBehind, outboxLag, outboxTries, outboxDead,
 	unitsCommitted, txTook, statementsRun, txBusy, connections, connectionsMax, poolWaits, poolWaited,
 	requests, requestsTook, scrapeErrors,
 }

@@ -104,6 +104,8 @@ func (c *stored) askOutbox(ctx context.Context) {
 }
 
 func (c *stored) askConsumer(ctx context.Context, consumer outbox.ConsumerStatus, last outbox.Stamp) {
+	c.note(outboxTries, float64(consumer.Attempts), consumer.Name)
+	c.note(outboxDead, float64(consumer.Dead), consumer.Name)
 	unread, err := c.eng.Outbox().List(ctx, consumer.Position, 1)
 	if c.failed(err) {
 		return

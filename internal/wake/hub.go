@@ -72,6 +72,9 @@ func New(remote Remote, watcher Watcher) *Hub {
 	return &Hub{remote: remote, watcher: watcher, subs: map[string][]*subscription{}, dirty: map[string]struct{}{}}
 }
 
+// Hears reports whether wake-ups of other processes arrive.
+func (h *Hub) Hears() bool { return h.remote != nil || h.watcher != nil }
+
 // Subscribe calls fn with the due time of work that arrives for a topic. The zero time
 // means that the due time is not known and that the subscriber should look now. fn must
 // return immediately.

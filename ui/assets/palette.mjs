@@ -10,6 +10,7 @@ const wait = 120;
 /** address is the page of a search result. */
 export function address({ kind, id }) {
   const page = own({ instance: "instances", hook: "hooks", task: "tasks", alarm: "alarms", actor: "actors", statechart: "statecharts", definition: "definitions", schedule: "schedules", node: "nodes" }, kind) ?? kind;
+  if (page === "consumers") return link(["outbox"]);
   if (page === "schedules" || page === "nodes") return link([page]);
   return link(page === "actors" ? [page, ...split(id)] : [page, id]);
 }

@@ -99,7 +99,7 @@ func newRawWriter(t *testing.T, dsn string, m mutant) *rawWriter {
 	if r.store, err = store.New(r.db); err != nil {
 		t.Fatal(err)
 	}
-	r.box = outbox.New(r.store, clock.System)
+	r.box = outbox.New(r.store, outbox.Host{Clock: clock.System})
 	if err := r.reset(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import { address } from "../palette.mjs";
 import { When } from "../time.mjs";
 import { ErrorText, Failure, Heading, Loading } from "../parts.mjs";
 
-const kinds = { "": "all", instances: "Instances", hooks: "Hooks", tasks: "Tasks", alarms: "Alarms", actors: "Actors" };
-const single = { instances: "instance", hooks: "hook", tasks: "task", alarms: "alarm", actors: "actor" };
+const kinds = { "": "all", instances: "Instances", hooks: "Hooks", tasks: "Tasks", alarms: "Alarms", actors: "Actors", consumers: "Consumers" };
+const single = { instances: "instance", hooks: "hook", tasks: "task", alarms: "alarm", actors: "actor", consumers: "dead entry" };
 const named = (kind, n) => (n === 1 ? own(single, kind) ?? kind : kind);
 
 export function Dead() {
@@ -49,7 +49,7 @@ function Group({ of, refresh }) {
     </div>
     <div class="actions">
       ${may("operator") && html`<button data-action="retry" onClick=${() => retry(of).then(refresh)}>${of.count === 1 ? "Retry it" : `Retry all ${count}`}</button>`}
-      <a class="button" href=${link([of.kind], listed(of))}>List</a>
+      <a class="button" href=${of.kind === "consumers" ? link(["outbox"]) : link([of.kind], listed(of))}>List</a>
     </div>
   </li>`;
 }

@@ -1,15 +1,22 @@
 // The outbox: the ordered record of committed units.
 import { html } from "../lib.mjs";
 import { useLive } from "../live.mjs";
-import { alter, route } from "../router.mjs";
+import { alter, link, route } from "../router.mjs";
 import { useKeys } from "../keyboard.mjs";
 import { When } from "../time.mjs";
 import { JSONView } from "../json.mjs";
 import { Copy, Short } from "../copy.mjs";
-import { Failure, Heading, Loading, Panel, Table } from "../parts.mjs";
+import { ErrorText, Failure, Heading, Loading, Panel, Table } from "../parts.mjs";
 
 const shown = 50;
 const zero = "0".repeat(24); // before all entries
+
+// State shows what a consumer does now, with its last error.
+function State({ of }) {
+  if (of.stopped) return html`<b>stopped</b> <${ErrorText} text=${of.error} />`;
+  if (of.attempts > 0) return html`retrying <${When} at=${of.retry_at} /> <${ErrorText} text=${of.error} />`;
+  return of.worker ? "running" : "";
+}
 
 export function Outbox() {
   const after = route.value.query.get("after") ?? "";
@@ -26,7 +33,7 @@ export function Outbox() {
   return html`<${Heading} title="Outbox" about="One entry for each committed unit of work, in commit order, without gaps." />
     <${Failure} error=${error} retry=${refresh} />
     <${Panel} title="Consumers" cls="full"><${Table} title="Consumers" of=${consumers} rows=${consumers.data?.data} empty="No consumer is registered." keyOf=${(c) => c.name} cls="labelled" columns=${[
-      ["Consumer", (c) => html`<b>${c.name}</b>`], ["Behind by", (c) => (c.lag === undefined ? "" : `${Number(c.lag).toLocaleString()} entries`)], ["Position", (c) => html`<code>${c.position}</code>`], ["Moved", (c) => html`<${When} at=${c.updated_at} />`],
+      ["Consumer", (c) => html`<b>${c.name}</b>`], ["Behind by", (c) => (c.lag === undefined ? "" : `${Number(c.lag).toLocaleString()} entries`)], ["Status", (c) => html`<${State} of=${c} />`], ["Dead letters", (c) => (c.dead ? html`<a href=${link(["dead"], { kind: "consumers" })}>${c.dead.toLocaleString()}</a>` : "0")], ["Position", (c) => html`<code>${c.position}</code>`], ["Moved", (c) => html`<${When} at=${c.updated_at} />`],
     ]} /><//>
     ${!data && !error && html`<${Loading} />`}
     ${data && html`<${Panel} title="Entries" cls="full"><${Table} title="Entries" rows=${entries} empty=${after ? "Nothing after that." : "The outbox is empty. Open the engine with Options{Outbox: true} to fill it."} keyOf=${(e) => e.stamp} columns=${[

@@ -1,4 +1,4 @@
--- The outbox: the clock, the entries, the consumers.
+-- The outbox: the clock and the entries.
 
 -- name: ClockAdvance
 -- Updates exactly one row. If it updates none, the counter is exhausted or was
@@ -59,38 +59,3 @@ from perdure.outbox
 where versionstamp > ?
 order by versionstamp
 limit ?
-
--- name: ConsumerGet
-select name, position, created_at, updated_at
-from perdure.outbox_consumers
-where name = ?
-
--- name: ConsumerList
-select name, position, created_at, updated_at
-from perdure.outbox_consumers
-order by name
-
--- name: ConsumerInsert
-insert into perdure.outbox_consumers (name, position, created_at, updated_at)
-values (?, ?, ?, ?)
-
--- name: ConsumerAdvance
--- The position only moves forward: a late acknowledgement changes nothing.
-update perdure.outbox_consumers
-set position = ?, updated_at = ?
-where name = ? and position < ?
-
--- name: ConsumerReset
-update perdure.outbox_consumers
-set position = ?, updated_at = ?
-where name = ?
-
--- name: ConsumerDelete
-delete from perdure.outbox_consumers
-where name = ?
-
--- name: ConsumerLowest
-select position
-from perdure.outbox_consumers
-order by position
-limit 1
