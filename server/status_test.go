@@ -35,7 +35,7 @@ func (Flows) AnOldStatusIsRefusedWithTheNewWord(t *testing.T, db enginetest.Data
 		for old, word := range c.old {
 			for _, value := range []string{old, "quarantined," + old, "quarantined&status=" + old} {
 				a := f.do(http.MethodGet, "/v1/"+list+query+value, nil)
-				want := []string{`\"` + old + `\" is called ` + word + ` now`, "query.status must be one of "}
+				want := []string{`\"` + old + `\" was renamed to ` + word, "query.status must be one of "}
 				for _, s := range c.words {
 					want = append(want, string(s))
 				}

@@ -38,7 +38,7 @@ func TestRoutesOfTasksOnMySQL(t *testing.T) {
 			method = http.MethodPost
 		}
 		p := f.want(http.StatusUnprocessableEntity, method, path, body)
-		if detail := p.text("detail"); !strings.Contains(detail, "no tasks") || !strings.Contains(detail, "PostgreSQL and SQLite") {
+		if detail := p.text("detail"); !strings.Contains(detail, "does not support tasks") || !strings.Contains(detail, "PostgreSQL or SQLite") {
 			t.Errorf("%s %s: %v", method, path, p)
 		}
 	}

@@ -107,7 +107,9 @@ func (db Database) Footprint(t testing.TB) map[string]int64 {
 	return found
 }
 
-// Contents returns the contents of every table, in a comparable form.
+// Contents returns the contents of every table, in a comparable form. It leaves out
+// perdure_wakes on MySQL: its counters are notifications, written after commits by any
+// process, at a time that no caller can choose.
 func (db Database) Contents(t testing.TB) map[string]string {
 	t.Helper()
 	raw, err := db.open()
@@ -115,7 +117,9 @@ func (db Database) Contents(t testing.TB) map[string]string {
 	defer raw.Close()
 	found := map[string]string{}
 	for _, table := range db.tables(t, raw) {
-		found[table] = contents(t, raw, table)
+		if table != "`perdure_wakes`" {
+			found[table] = contents(t, raw, table)
+		}
 	}
 	return found
 }
