@@ -97,6 +97,9 @@ var scenes = map[string][]scene{
 	"outbox consumers":        {{args: ""}},
 	"outbox consumers list":   {{args: ""}},
 	"outbox consumers reset":  {{args: "mailer --to {first}"}, {args: "nobody --to {first}", code: exitNotFound}, {args: "mailer --to {ahead}", code: exitConflict}},
+	"outbox consumers dead":   {{args: "index"}, {args: "mailer"}, {args: "nobody", code: exitNotFound}},
+	"outbox consumers retry":  {{args: "index {first}"}, {args: "index {ahead}", code: exitNotFound}, {args: "nobody {first}", code: exitNotFound}},
+	"outbox consumers skip":   {{args: "index {first}"}, {args: "index {ahead}", code: exitNotFound}, {args: "index x", code: exitUsage}},
 	"outbox consumers delete": {{args: "mailer"}, {args: "nobody", code: exitNotFound}},
 
 	"token create": {{args: "ci --role operator", made: []string{"id", "token"}}, {args: "ci --role king", code: exitUsage}},
@@ -231,6 +234,7 @@ func (b *both) prepare(nodes, past string) {
 	dsn := b.dsn
 	filled(b.T, dsn)
 	hooked(b.T, dsn)
+	indexed(b.T, dsn)
 	do := func(args ...string) map[string]any {
 		b.Helper()
 		o := run(b.T, append(args, "--dsn", dsn, "--json")...)

@@ -170,7 +170,7 @@ func TestUsageErrorsExitWithTwo(t *testing.T) {
 		"--limit must not be negative":   {"outbox", "tail", "--dsn", dsn, "--limit", "-1"},
 		"are mutually exclusive":         {"outbox", "tail", "--dsn", dsn, "--new", "--after", stamp(1)},
 		"--watch must not be negative":   {"outbox", "verify", "--dsn", dsn, "--watch", "-1s"},
-		"neither sqlite:":                {"migrate", "--dsn", "oracle://x"},
+		"must start with sqlite:":        {"migrate", "--dsn", "oracle://x"},
 		"must start with sqlite":         {"migrate", "--print", "--dsn", "oracle://x"},
 		"--older-than is required":       {"outbox", "purge", "--dsn", dsn},
 		"must be a duration":             {"outbox", "purge", "--dsn", dsn, "--older-than", "soon"},

@@ -65,8 +65,8 @@ var effects = map[string]effect{
 
 	"nodes": reads, "nodes drain": acts,
 
-	"outbox consumers": reads, "outbox consumers list": reads, "outbox list": reads, "outbox status": reads, "outbox tail": reads, "outbox verify": reads.onDatabase(checks),
-	"outbox consumers delete": acts, "outbox consumers reset": acts, "outbox purge": acts, "outbox restart": acts.onDatabase("it runs after a restore, before servers start"),
+	"outbox consumers": reads, "outbox consumers dead": reads, "outbox consumers list": reads, "outbox list": reads, "outbox status": reads, "outbox tail": reads, "outbox verify": reads.onDatabase(checks),
+	"outbox consumers delete": acts, "outbox consumers reset": acts, "outbox consumers retry": acts, "outbox consumers skip": acts, "outbox purge": acts, "outbox restart": acts.onDatabase("it runs after a restore, before servers start"),
 
 	"schedule list": reads, "schedule pause": acts, "schedule resume": acts, "schedule run": acts,
 

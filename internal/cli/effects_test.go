@@ -151,9 +151,14 @@ func (s *stage) outbox() {
 		_, err := eng.Outbox().Register(s.Context(), "mailer", outbox.NewStamp(0, 2, 0))
 		enginetest.NoError(s.T, err)
 	})
-	for _, read := range []string{"list", "status", "verify", "consumers", "consumers list", "tail --limit 1"} {
+	indexed(s.T, s.db.DSN)
+	for _, read := range []string{"list", "status", "verify", "consumers", "consumers list", "consumers dead index", "tail --limit 1"} {
 		s.do(append([]string{"outbox"}, strings.Fields(read)...)...)
 	}
+	s.do("outbox", "consumers", "retry", "index", stamp(1))
+	indexed(s.T, s.db.DSN)
+	s.do("outbox", "consumers", "skip", "index", stamp(1))
+	s.do("outbox", "consumers", "delete", "index")
 	s.do("outbox", "consumers", "reset", "mailer", "--to", stamp(1))
 	s.do("outbox", "consumers", "delete", "mailer")
 	s.do("outbox", "purge", "--older-than", "0s")

@@ -82,9 +82,12 @@ var examples = map[string]string{
 	"nodes drain": "perdure nodes drain 0198c2b4-7d4e-7000-8000-000000000001",
 
 	"outbox consumers":        "perdure outbox consumers",
+	"outbox consumers dead":   "perdure outbox consumers dead search-index",
 	"outbox consumers delete": "perdure outbox consumers delete search-index",
 	"outbox consumers list":   "perdure outbox consumers list",
 	"outbox consumers reset":  "perdure outbox consumers reset search-index --to 000000000000000000000000",
+	"outbox consumers retry":  "perdure outbox consumers retry search-index 000000000000000000070000",
+	"outbox consumers skip":   "perdure outbox consumers skip search-index 000000000000000000070000",
 	"outbox list":             "perdure outbox list --limit 10 --json",
 	"outbox purge":            "perdure outbox purge --older-than 30d",
 	"outbox restart":          "perdure outbox restart --reason \"restored from the backup of 3 May\" --yes",

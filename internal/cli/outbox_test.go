@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"strings"
 	"syscall"
@@ -11,7 +12,9 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/api"
+	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/outbox"
+	"github.com/perdure/perdure/retry"
 	"github.com/perdure/perdure/schema"
 )
 
@@ -47,7 +50,7 @@ func checkList(t *testing.T, dsn string) {
 	if len(page["data"].([]any)) != 0 || page["next_cursor"] != nil {
 		t.Errorf("last page: %v", page)
 	}
-	run(t, "outbox", "list", "--dsn", dsn, "--after", stamp(9)).wantError(t, exitConflict, "restored to an earlier moment")
+	run(t, "outbox", "list", "--dsn", dsn, "--after", stamp(9)).wantError(t, exitConflict, "restored to an earlier time")
 }
 
 func checkTail(t *testing.T, dsn string) {
@@ -250,4 +253,17 @@ func commitOne(t *testing.T, dsn string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// indexed registers the consumer index, whose handler has refused the first entry.
+func indexed(t *testing.T, dsn string) {
+	t.Helper()
+	withEngine(t, dsn, func(eng *perdure.Engine) {
+		c, err := eng.Outbox().Register(t.Context(), "index", outbox.Stamp{})
+		enginetest.NoError(t, err)
+		p, err := c.Handle(func(context.Context, outbox.Entry) error { return retry.Stop(errors.New("no such index")) }, nil)
+		enginetest.NoError(t, err)
+		_, err = p.Process(t.Context())
+		enginetest.NoError(t, err)
+	})
 }

@@ -35,7 +35,7 @@ func TestServeAnswersUntilItIsAskedToEnd(t *testing.T) {
 // A sender that is named would never be used on a database without tasks.
 func TestServeRefusesSendersWhereThereAreNoTasks(t *testing.T) {
 	t.Parallel()
-	run(t, "serve", "--listen", "127.0.0.1:0", "--dsn", databases()["mysql"](t), "--email", "smtp", "--smtp-host", "127.0.0.1").wantError(t, exitUsage, "no tasks")
+	run(t, "serve", "--listen", "127.0.0.1:0", "--dsn", databases()["mysql"](t), "--email", "smtp", "--smtp-host", "127.0.0.1").wantError(t, exitUsage, "does not support tasks")
 }
 
 func TestServeRefusesWhatIsNotSafe(t *testing.T) {
