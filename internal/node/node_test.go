@@ -31,19 +31,47 @@ func get(t *testing.T, url string) (int, string) {
 	return answer.StatusCode, string(body)
 }
 
-// listen stands for systemd.
+// listen stands for systemd. It receives all notifications as they arrive, as systemd
+// does: the queue of the socket holds few of them.
 func listen(t *testing.T) (env map[string]string, said func() string) {
 	t.Helper()
-	socket := filepath.Join(t.TempDir(), "notify")
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	socket, conn := notifySocket(t)
+	heard := make(chan string, 1_000_000)
+	go func() {
+		defer close(heard)
+		buffer := make([]byte, 64)
+		for {
+			n, err := conn.Read(buffer)
+			if err != nil {
+				return
+			}
+			heard <- string(buffer[:n])
+		}
+	}()
+	return map[string]string{"NOTIFY_SOCKET": socket, "WATCHDOG_USEC": "20000"}, func() string { return <-heard }
+}
+
+func notifySocket(t *testing.T) (path string, conn *net.UnixConn) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "notify")
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	enginetest.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
-	return map[string]string{"NOTIFY_SOCKET": socket, "WATCHDOG_USEC": "20000"}, func() string {
-		buffer := make([]byte, 64)
-		n, err := conn.Read(buffer)
-		enginetest.NoError(t, err)
-		return string(buffer[:n])
+	return path, conn
+}
+
+// Otherwise a process could not drain.
+func TestAReceiverThatDoesNotReadStopsNoNotification(t *testing.T) {
+	t.Parallel()
+	socket, _ := notifySocket(t)
+	full, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: socket, Net: "unixgram"})
+	enginetest.NoError(t, err)
+	defer full.Close()
+	enginetest.NoError(t, full.SetWriteDeadline(time.Now().Add(10*time.Millisecond)))
+	for err == nil {
+		_, err = full.Write([]byte("WATCHDOG=1"))
 	}
+	node.NewNotifier(map[string]string{"NOTIFY_SOCKET": socket}).Stopping()
 }
 
 // The first signal ends the claiming of work, what runs may end, and meanwhile the

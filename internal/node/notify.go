@@ -33,6 +33,10 @@ func (n *Notifier) Ready() { n.send("READY=1") }
 // Stopping notifies systemd that the process drains.
 func (n *Notifier) Stopping() { n.send("STOPPING=1") }
 
+// sendTimeout bounds a notification. Without a bound, a write blocks as long as the queue of
+// the receiver is full, and so does the drain of the process.
+const sendTimeout = time.Second
+
 func (n *Notifier) send(state string) {
 	if n == nil {
 		return
@@ -43,6 +47,10 @@ func (n *Notifier) send(state string) {
 		return
 	}
 	defer func() { _ = conn.Close() }()
+	if err := conn.SetWriteDeadline(clock.System.Now().Add(sendTimeout)); err != nil {
+		slog.Warn("systemd notification failed", "error", err)
+		return
+	}
 	if _, err := conn.Write([]byte(state)); err != nil {
 		slog.Warn("systemd notification failed", "error", err)
 	}
