@@ -15,16 +15,16 @@ const note = signal("");
 // Note is the input for note on the page of one row.
 function Note({ of }) {
   useEffect(() => () => { note.value = ""; }, [of]);
-  return html`<label class="note"><span class="away">Reason of the next action (for the audit log)</span><${ReasonInput} value=${note.value} onText=${(text) => { note.value = text; }} placeholder="Reason (optional)" /></label>`;
+  return html`<label class="note"><span class="away">Reason for the next action (for the audit log)</span><${ReasonInput} value=${note.value} onText=${(text) => { note.value = text; }} placeholder="Reason (optional)" /></label>`;
 }
 
 // asks reports whether an action asks for confirmation.
 const asks = (action) => Boolean(action.danger || action.question);
 
 /**
- * An action is {name, label, past, key, danger, role, statuses, when(row), run(row, why), question(row), told(result, row)}:
+ * An action is {name, label, past, key, danger, role, statuses, when(row), run(row, why), question(row), message(result, row)}:
  * it applies to rows with one of its statuses. With some: true, it is not offered for all
- * rows that match a filter. told returns the message about the result. usable reports
+ * rows that match a filter. message returns the text about the result. usable reports
  * whether the action can be applied to a row now.
  */
 export const usable = (action, row) => may(action.role ?? "operator") && (!action.statuses || action.statuses.includes(row.status)) && (!action.when || action.when(row));
@@ -35,7 +35,7 @@ export async function perform(action, row, one, reasoned = false) {
   const name = row.name ?? row.id ?? "";
   const act = (why) => action.run(row, why).then((result) => {
     note.value = "";
-    say(action.told?.(result, row) ?? `${action.label}: ${one} ${name}`);
+    say(action.message?.(result, row) ?? `${action.label}: ${one} ${name}`);
   });
   if (!asks(action) && !reasoned) return because(note.peek(), () => act(note.peek())).catch(fail);
   return confirmed({
@@ -66,10 +66,10 @@ const counted = (n, one) => `${n.toLocaleString()} ${one}${n === 1 ? "" : "s"}`;
 /** onSelection applies an action to the selected rows. */
 export function onSelection(action, rows, spec) {
   const fit = rows.filter((r) => usable(action, r));
-  if (!fit.length) return say(`None of them can be ${action.past ?? "changed"} now.`, "bad");
+  if (!fit.length) return say(`No selected row can be ${action.past ?? "changed"} now.`, "bad");
   return confirmed({
     title: `${action.label} ${counted(fit.length, spec.one)}?`,
-    text: fit.length < rows.length ? `${rows.length - fit.length} of the selection cannot be ${action.past ?? "changed"} now and stay as they are.` : "",
+    text: fit.length < rows.length ? `${rows.length - fit.length} of the selected rows cannot be ${action.past ?? "changed"} now and will not change.` : "",
     confirm: confirming(action, counted(fit.length, spec.one)), danger: action.danger,
     act: async (why) => report(action, await each(action, fit, spec, why), spec),
   });
@@ -100,7 +100,7 @@ function narrowed(action, filter, spec) {
 
 /** onMatching applies an action to all rows that match, after it has shown their number. */
 export async function onMatching(action, filter, spec) {
-  const nothing = () => say(`Nothing that matches can be ${action.past ?? "changed"}.`);
+  const nothing = () => say(`No matching row can be ${action.past ?? "changed"}.`);
   const all = { action: action.name, filter: narrowed(action, filter, spec) };
   if (!all.filter) return nothing();
   let found;
@@ -110,10 +110,10 @@ export async function onMatching(action, filter, spec) {
     return fail(error);
   }
   if (!found.matched) return nothing();
-  const what = Object.entries(filter).map(([k, v]) => `${k}:${v}`).join(" ") || "no filter: all of them";
+  const what = Object.entries(filter).map(([k, v]) => `${k}:${v}`).join(" ") || "no filter";
   return confirmed({
     title: `${action.label} ${found.capped ? "at least " : ""}${counted(found.matched, spec.one)}?`,
-    text: `All that match now – ${what}.${found.capped ? " Only that many are done at once; do it again for the rest." : ""}`,
+    text: `All rows that match now (${what}).${found.capped ? " One request changes at most this number; repeat it for the rest." : ""}`,
     confirm: `${action.label} ${found.matched.toLocaleString()}`, danger: action.danger,
     act: async () => report(action, await post(spec.bulk, all), spec),
   });

@@ -21,7 +21,7 @@ export const skew = signal(0);
 /** Problem is an error response of the server, as in RFC 9457. */
 export class Problem extends Error {
   constructor(status, body) {
-    super(body.detail || body.title || `the server answered ${status}`);
+    super(body.detail || body.title || `the server responded with status ${status}`);
     this.status = status;
     this.code = body.code ?? "";
     this.errors = body.errors ?? [];
@@ -108,6 +108,6 @@ export function key() {
 /** text reads a resource that is not JSON. */
 export async function text(path, params, abort) {
   const response = await fetch(url(path, params), { signal: abort, credentials: "same-origin" });
-  if (!response.ok) throw new Problem(response.status, { detail: "It cannot be read." });
+  if (!response.ok) throw new Problem(response.status, { detail: "The response cannot be read." });
   return response.text();
 }

@@ -12,7 +12,7 @@ const since = (at) => relative(Date.parse(at), tick.value);
 
 const attempt = (t) => ({
   at: t.began_at ?? t.ended_at, duration_ms: t.duration_ms, how: own(looks, t.outcome), error: t.error, title: ["Attempt", t.number].filter(Boolean).join(" "),
-  text: [t.outcome, t.worker && `on ${shorten(t.worker)}`, t.began_at ? `begun ${since(t.began_at)}` : `ended ${since(t.ended_at)}`].filter(Boolean).join(" "),
+  text: [t.outcome, t.worker && `on ${shorten(t.worker)}`, t.began_at ? `started ${since(t.began_at)}` : `ended ${since(t.ended_at)}`].filter(Boolean).join(" "),
 });
 
 /** Attempts shows the attempts of a work item; begun is the first line: its text and time. */
@@ -20,6 +20,6 @@ export function Attempts({ of, begun }) {
   const entries = [{ at: begun[1], title: begun[0], how: "created" }, ...(of.timeline ?? []).map(attempt)];
   const due = of.scheduled_at && !of.due_at ? of.scheduled_at : of.due_at;
   if (waiting.includes(of.status) && due) entries.push({ at: due, title: of.timeline?.length ? "Next attempt" : "First attempt", how: "due", text: since(due) });
-  if (of.finished_at) entries.push({ at: of.finished_at, title: "Ended", how: of.status, text: of.status });
+  if (of.finished_at) entries.push({ at: of.finished_at, title: "Finished", how: of.status, text: of.status });
   return html`<${Timeline} entries=${entries} />`;
 }

@@ -11,7 +11,7 @@ async function copy(text) {
   area.select();
   const done = document.execCommand("copy");
   area.remove();
-  if (!done) throw new Error("The browser does not let us copy.");
+  if (!done) throw new Error("The browser refused access to the clipboard.");
 }
 
 /** Copy is a button that copies a text. */

@@ -11,8 +11,8 @@ export function StepGraph({ version, active, bad, taken = new Map(), visits = ne
   const steps = useMemo(() => stepNames(version), [version]);
   const edges = useMemo(() => complete(steps, version.edges ?? [], taken), [version, taken.size]);
   const plan = useMemo(() => steps.length && layout(steps, edges, version.first_step ?? steps[0]), [steps, edges]);
-  if (!steps.length) return html`<p class="muted">No steps are known.</p>`;
-  const spoken = `Steps: ${steps.join(", ")}.${active ? ` At ${active}.` : ""}`;
+  if (!steps.length) return html`<p class="muted">No steps.</p>`;
+  const spoken = `Steps: ${steps.join(", ")}.${active ? ` Current: ${active}.` : ""}`;
   return html`<div class="drawing" tabindex="0" role="group" aria-label="Drawing of the steps"><svg width=${plan.width} height=${plan.height} viewBox=${`0 0 ${plan.width} ${plan.height}`} role="img" aria-label=${spoken}>
     ${plan.edges.filter((e) => !e.hidden).map((e) => html`<${Edge} key=${e.from + "→" + e.to} edge=${e} count=${taken.get(`${e.from}→${e.to}`)} last=${last === `${e.from}→${e.to}`} />`)}
     ${[...plan.nodes].map(([name, box]) => html`<${Box} key=${name} ...${{ name, box, on: name === active, bad, visits: visits.get(name) }} />`)}

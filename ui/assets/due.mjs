@@ -11,23 +11,23 @@ const soon = [["+5 m", 300_000], ["+1 h", 3_600_000], ["+1 d", 86_400_000]];
 
 /** dueActions apply to rows {name, due_at, actions: {move, skip, fire}}; the server supplies the paths. */
 export const dueActions = [
-  { name: "move", label: "Move", single: true, when: (d) => d.actions?.move, open: (d) => move(d) },
-  { name: "skip", label: "Skip", when: (d) => d.actions?.skip, run: (d) => post(d.actions.skip), question: (d) => `${d.name ?? d.id} does not happen ${d.due_at ? "at " + absolute(Date.parse(d.due_at)) : "this time"}.` },
-  { name: "fire", label: "Fire now", when: (d) => d.actions?.fire, run: (d) => post(d.actions.fire), question: (d) => `${d.name ?? d.id} happens at once.` },
+  { name: "move", label: "Move…", single: true, when: (d) => d.actions?.move, open: (d) => move(d) },
+  { name: "skip", label: "Skip", when: (d) => d.actions?.skip, run: (d) => post(d.actions.skip), question: (d) => `${d.name ?? d.id} will not fire ${d.due_at ? "at " + absolute(Date.parse(d.due_at)) : "this time"}.` },
+  { name: "fire", label: "Fire now", when: (d) => d.actions?.fire, run: (d) => post(d.actions.fire), question: (d) => `${d.name ?? d.id} will fire now.` },
 ];
 
 /** whyFixed returns the reason why a row cannot be moved, or nothing if it can be moved. */
 export function whyFixed(d) {
-  if (!may("operator")) return "A viewer cannot move what is due.";
+  if (!may("operator")) return "Moving work requires the role operator.";
   if (d.actions?.move) return "";
   return own(fixed, d.kind) ?? "This cannot be moved.";
 }
 
 const fixed = {
-  schedule: "A schedule cannot be moved: its ticks follow its expression. Change that on its page, or run it now.",
-  instance: "An instance cannot be moved: its step says when it goes on. Signal, retry or cancel it on its page.",
-  hook: "A hook cannot be moved: its retry policy says when it runs. Retry or cancel it on its page.",
-  task: "A task cannot be moved: its process says when it runs. Retry or cancel it on its page.",
+  schedule: "A schedule cannot be moved: its expression determines its ticks. Change the expression on its page, or run it now.",
+  instance: "An instance cannot be moved: its step determined when it resumes. Signal, retry or cancel it on its page.",
+  hook: "A hook cannot be moved: its trigger or its retry policy determined when it runs. Retry or cancel it on its page.",
+  task: "A task cannot be moved: its supervisor determined when it runs. Retry or cancel it on its page.",
 };
 
 /**
@@ -54,13 +54,13 @@ export function move(row, proposed) {
 // Moving compares the exact times, also in UTC: the operator may be in another zone.
 function Moving({ from, to }) {
   const row = (name, at) => html`<tr><th scope="row">${name}</th><td>${exact(at) || "no time"}</td><td>${utc(at)}</td></tr>`;
-  return html`<table class="compare"><caption class="away">The old time and the new one</caption>
+  return html`<table class="compare"><caption class="away">Old and new time</caption>
     <thead><tr><td></td><th scope="col">Your time</th><th scope="col">UTC</th></tr></thead><tbody>${row("Was due", from)}${row("Will be due", to)}</tbody></table>
     <p class="muted">${difference(from, to)}</p>`;
 }
 
 function difference(from, to) {
   if (Number.isNaN(from) || Number.isNaN(to)) return "";
-  const past = to <= now() ? " That is not in the future: it will be due at once." : "";
+  const past = to <= now() ? " The new time is not in the future: it will be due immediately." : "";
   return (Math.abs(to - from) < 1000 ? "The time stays the same." : `${span(to - from)} ${to > from ? "later" : "earlier"}.`) + past;
 }

@@ -41,7 +41,7 @@ export function Filter({ spec, rows }) {
   function apply() {
     setOptions([]);
     const { params, rest } = parseFilter(text, names);
-    setWrong(rest.length ? `Say what to look for ${rest.join(" ")} in: ${names.map((n) => n + ":").join(" ")}` : "");
+    setWrong(rest.length ? `Name the field of ${rest.join(" ")}: one of ${names.map((n) => n + ":").join(" ")}` : "");
     if (!rest.length) alter({ ...blank, ...params, cursor: "" });
   }
   function keys(e) {

@@ -84,7 +84,7 @@ const mask = '"[redacted]"'; // the server's replacement for a secret
 
 /** whole returns an edited value. It throws if the value contains the mask, which must not be stored. */
 export function whole(value) {
-  if ((stringify(value) ?? "").includes(mask)) throw new Error("A part of it is not shown to you. Replace every [redacted] by what belongs there, or leave it unchanged.");
+  if ((stringify(value) ?? "").includes(mask)) throw new Error("Some values are hidden. Replace every [redacted] with a value, or leave the whole field unchanged.");
   return value;
 }
 

@@ -50,8 +50,8 @@ export function Lanes({ all, start: from, length, slot, setSlot, after }) {
     ${kinds.map((k) => html`<div key=${k} class="lane"><span class="lane-name">${lanes[k]}</span><div class="lane-track">
       ${slotsOf(all, k, start, width, moving?.d).map(({ at, items }) => html`<${Due} key=${items.length > 1 ? at : items[0].id} ...${{ ...shared, kind: k, at, items, on: isOn(k, at), choose: () => choose(k, at) }} />`)}
     </div></div>`)}
-    <p class="lane-hint" aria-live="polite">${moving ? html`<b>${titleOf(moving.d)}</b> ${absolute(Date.parse(moving.d.due_at))} → <b>${absolute(moving.to)}</b> <span class="muted">${shift(moving)}<span class="by-key">: Enter moves it, Escape leaves it</span></span>`
-      : html`<span class="muted">Drag what is due along its lane to move it<span class="by-key">, or select it and press <kbd>←</kbd> <kbd>→</kbd> and <kbd>Enter</kbd></span>. Hollow marks cannot be moved.</span>`}</p>
+    <p class="lane-hint" aria-live="polite">${moving ? html`<b>${titleOf(moving.d)}</b> ${absolute(Date.parse(moving.d.due_at))} → <b>${absolute(moving.to)}</b> <span class="muted">${shift(moving)}<span class="by-key">: Enter to move it, Escape to cancel</span></span>`
+      : html`<span class="muted">Drag a mark along its lane to move its due time<span class="by-key">, or select it and press <kbd>←</kbd> <kbd>→</kbd> and <kbd>Enter</kbd></span>. Hollow marks cannot be moved.</span>`}</p>
   </div>`;
 }
 
@@ -72,7 +72,7 @@ function Due({ kind, at, items, on, choose, start, length, moving, setMoving, co
   const { step } = scale(length);
   // Times are rounded, not in the past, and not after the end of the lane.
   const round = (ms) => Math.max(Math.ceil(now() / 1000) * 1000, Math.min(start + length, Math.round(ms / step) * step));
-  const refusal = many ? `${items.length} at once: choose one of them below to move it.` : whyFixed(d);
+  const refusal = many ? `${items.length} items: select one below to move it.` : whyFixed(d);
   const refuse = () => { if (many) setSlot({ kind, at }); say(refusal, "bad"); };
   const put = (ms) => { held.current = round(ms); setMoving({ d, to: held.current }); };
   const leave = () => { grab.current = held.current = null; setMoving(null); };

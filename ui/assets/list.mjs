@@ -62,7 +62,7 @@ function useListKeys({ spec, rows, table, selection, setChosen, data, refresh })
     k: ["Previous row", () => move(-1)],
     "/": spec.filters && ["Filter", () => requestAnimationFrame(() => document.querySelector("[data-filter]")?.focus())],
     x: spec.actions?.length > 0 && ["Select the row", toggle],
-    n: spec.create && ["New: " + spec.create.label, spec.create.open],
+    n: spec.create && [spec.create.label.replace("…", ""), spec.create.open],
     "]": data?.next_cursor && ["Older", () => alter({ cursor: data.next_cursor })],
     "[": ["Newest", () => alter({ cursor: "" })],
   };
@@ -106,7 +106,7 @@ function Bar({ spec, rows, selection, chosen, setChosen, filter, refresh }) {
       onChange=${() => setChosen(some ? new Set() : new Set(rows.map(spec.id)))} /> ${some ? `${selection.length} selected` : "Select"}</label>
     ${actions.map((a) => html`<button key=${a.name} class=${cls("small", a.danger && "danger")} data-bulk=${a.name} disabled=${!some}
       onClick=${() => onSelection(a, selection, spec)?.then(done)}>${a.label}</button>`)}
-    ${spec.bulk && html`<span class="spread"></span><span class="muted">All that match:</span>
+    ${spec.bulk && html`<span class="spread"></span><span class="muted">All matching rows:</span>
       ${actions.filter((a) => !a.some).map((a) => html`<button key=${a.name} class="small" data-all=${a.name}
         onClick=${() => onMatching(a, filter, spec)?.then(done)}>${a.label}…</button>`)}`}
   </div>`;
@@ -114,7 +114,7 @@ function Bar({ spec, rows, selection, chosen, setChosen, filter, refresh }) {
 
 function Table({ spec, rows, chosen, setChosen, table, loading, refresh, empty }) {
   const pick = spec.actions?.some((a) => !a.single) && may("operator");
-  if (empty) return html`<p class="empty">${spec.empty ?? "Nothing here."}</p>`;
+  if (empty) return html`<p class="empty">${spec.empty ?? "No rows."}</p>`;
   return html`<div class="scroll" aria-busy=${loading}><table ref=${table} class="rows" role="table">
     <caption class="away">${spec.title}</caption>
     <thead role="rowgroup"><tr role="row">

@@ -23,7 +23,7 @@ import { Settings } from "./pages/settings.mjs";
 export const groups = [
   ["", [
     { path: "", title: "Overview", key: "o", page: Overview },
-    { path: "upcoming", title: "What comes next", key: "u", page: Upcoming },
+    { path: "upcoming", title: "Upcoming", key: "u", page: Upcoming },
     { path: "dead", title: "Dead letters", key: "d", page: Dead },
   ]],
   ["Work", [
@@ -41,7 +41,7 @@ export const groups = [
   ["System", [
     { path: "outbox", title: "Outbox", key: "x", page: Outbox },
     { path: "nodes", title: "Nodes", key: "n", page: Nodes },
-    { path: "audit", title: "Audit", key: "w", page: Audit, role: "operator" },
+    { path: "audit", title: "Audit log", key: "w", page: Audit, role: "operator" },
     { path: "mailbox", title: "Mailbox", key: "b", page: Mailbox, dev: true },
     { path: "settings", title: "Settings", key: "e", page: Settings },
   ]],

@@ -60,11 +60,11 @@ function Palette({ all, close }) {
   }
   return html`<div class="palette">
     <input type="text" autofocus role="combobox" aria-expanded="true" aria-controls=${id} aria-activedescendant=${rows.length ? `${id}-${at}` : undefined}
-      aria-label="Search and commands" placeholder="An id, a name, an error, or what to do" value=${text} onInput=${(e) => setText(e.target.value)} onKeyDown=${keys} />
-    <ul id=${id} role="listbox" aria-label="Found" ref=${list}>
+      aria-label="Search and commands" placeholder="An id, a name, an error or a command" value=${text} onInput=${(e) => setText(e.target.value)} onKeyDown=${keys} />
+    <ul id=${id} role="listbox" aria-label="Results" ref=${list}>
       ${rows.map((r, i) => html`<li key=${i} id=${`${id}-${i}`} role="option" aria-selected=${i === at} class=${cls(i === at && "on")} onClick=${() => run(r)}>
         <span>${r.title}</span>${r.isKey ? html`<kbd>${r.detail}</kbd>` : html`<span class="muted">${r.detail}</span>`}</li>`)}
-      ${!rows.length && html`<li role="option" aria-disabled="true" aria-selected="false" class="muted">Nothing found</li>`}
+      ${!rows.length && html`<li role="option" aria-disabled="true" aria-selected="false" class="muted">No results</li>`}
     </ul>
   </div>`;
 }

@@ -16,7 +16,7 @@ export function Heading({ title, kind, about, children }) {
 /** Failure shows an error, with a retry button. */
 export function Failure({ error, retry }) {
   if (!error) return null;
-  return html`<div class="failure" role="alert"><${Icon} shape="bad" /><span>${describe(error)}${error.status === 404 && " · What has ended is kept for a while only, and then removed."}</span>
+  return html`<div class="failure" role="alert"><${Icon} shape="bad" /><span>${describe(error)}${error.status === 404 && " · Finished work is removed after its retention time."}</span>
     ${retry && html`<button class="small" onClick=${retry}>Try again</button>`}</div>`;
 }
 

@@ -72,11 +72,11 @@ function Live() {
 function useShellKeys() {
   useKeys(Object.fromEntries(pages.filter(offered).map((p) => [`g ${p.key}`, [p.title, () => go(link(p.path ? [p.path] : []))]])), "Go to");
   useKeys({
-    "?": ["This sheet", sheet],
+    "?": ["Show the keys", sheet],
     "Ctrl K": ["Search and commands", palette],
     ".": ["Pause or resume live updates", () => { paused.value = !paused.value; }],
-    t: ["Dark or light", toggle],
-    Escape: ["Leave a field", () => document.activeElement?.blur()],
+    t: ["Switch between dark and light", toggle],
+    Escape: ["Leave the input field", () => document.activeElement?.blur()],
   }, "Everywhere");
 }
 
@@ -84,8 +84,8 @@ function Page() {
   const [error, reset] = useErrorBoundary((e) => console.error(e));
   const found = find(route.value.names);
   useEffect(() => { document.querySelector("main h1")?.focus({ preventScroll: true }); }, []);
-  if (error) return html`<${Heading} title="Something broke" /><${Failure} error=${error} retry=${reset} />`;
-  if (!found) return html`<${Heading} title="There is no such page" /><p><a href=${link([])}>Go to the overview</a></p>`;
-  if (found.page.role && me.value && !may(found.page.role)) return html`<${Heading} title=${found.page.title} /><p class="empty">This page needs the role ${found.page.role}. You have the role ${me.value.role}.</p>`;
+  if (error) return html`<${Heading} title="Something went wrong" /><${Failure} error=${error} retry=${reset} />`;
+  if (!found) return html`<${Heading} title="Page not found" /><p><a href=${link([])}>Go to the overview</a></p>`;
+  if (found.page.role && me.value && !may(found.page.role)) return html`<${Heading} title=${found.page.title} /><p class="empty">This page requires the role ${found.page.role}. You have the role ${me.value.role}.</p>`;
   return html`<${found.Component} names=${found.names} />`;
 }

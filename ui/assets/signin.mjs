@@ -21,7 +21,7 @@ export function SignIn() {
   }
   return html`<main class="signin"><form onSubmit=${submit}>
     <h1><span class="mark" aria-hidden="true"></span>${title}</h1>
-    <${Field} label="API token" hint="Made with: perdure token create"><input type="password" autocomplete="current-password" autofocus required value=${token} onInput=${(e) => setToken(e.target.value)} /><//>
+    <${Field} label="API token" hint="Create one with: perdure token create"><input type="password" autocomplete="current-password" autofocus required value=${token} onInput=${(e) => setToken(e.target.value)} /><//>
     ${error && html`<p class="wrong" role="alert">${describe(error)}</p>`}
     <button class="primary">Sign in</button>
   </form></main>`;

@@ -13,7 +13,7 @@ const looks = { failed: "bad", quarantined: "jail", cancelled: "off", deadline: 
  * current is the marked entry; onPick selects an entry; newest puts the last entry first.
  */
 export function Timeline({ entries, current, onPick, newest = false }) {
-  if (!entries.length) return html`<p class="muted">Nothing is recorded.</p>`;
+  if (!entries.length) return html`<p class="muted">No entries.</p>`;
   const times = entries.map((e) => Date.parse(e.at));
   const start = Math.min(...times);
   const end = Math.max(...entries.map((e, i) => times[i] + (e.duration_ms ?? 0)), start + 1);
@@ -39,14 +39,14 @@ export function Scrubber({ n, at, set, text }) {
   here.current = at;
   const to = (i) => set((here.current = Math.max(0, Math.min(n - 1, i))));
   useKeys({
-    "[": n > 1 && ["Back along the path", () => to(here.current - 1)],
-    "]": n > 1 && ["Forward along the path", () => to(here.current + 1)],
-  }, "Path");
+    "[": n > 1 && ["Previous entry", () => to(here.current - 1)],
+    "]": n > 1 && ["Next entry", () => to(here.current + 1)],
+  }, "History");
   if (n < 2) return null;
   return html`<div class="scrubber">
-    <button type="button" class="small" aria-label="Back along the path" disabled=${at <= 0} onClick=${() => to(at - 1)}>◀</button>
-    <input type="range" min="0" max=${n - 1} value=${at} aria-label="Path so far" aria-valuetext=${text} onInput=${(e) => to(Number(e.target.value))} />
-    <button type="button" class="small" aria-label="Forward along the path" disabled=${at >= n - 1} onClick=${() => to(at + 1)}>▶</button>
+    <button type="button" class="small" aria-label="Previous entry" disabled=${at <= 0} onClick=${() => to(at - 1)}>◀</button>
+    <input type="range" min="0" max=${n - 1} value=${at} aria-label="History" aria-valuetext=${text} onInput=${(e) => to(Number(e.target.value))} />
+    <button type="button" class="small" aria-label="Next entry" disabled=${at >= n - 1} onClick=${() => to(at + 1)}>▶</button>
     <output>${at + 1} of ${n} <span class="muted">${text}</span></output>
   </div>`;
 }

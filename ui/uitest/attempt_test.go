@@ -12,13 +12,13 @@ func TestThePagesOfWorkTellEachAttempt(t *testing.T) {
 	p.screen("light", 1280, 860)
 	p.open(f.URL)
 	for page, more := range map[string][]string{
-		"hooks/x":  {"Triggered", "Ended failed"},
+		"hooks/x":  {"Triggered", "Finished failed"},
 		"tasks/x":  {"Enqueued", "mailbox full"},
 		"alarms/x": {"Scheduled", "Next attempt in "},
 	} {
 		p.visit(f, page)
 		text := eval[string](p, `[...document.querySelectorAll(".timeline")].map((e) => e.textContent).join(" ").replaceAll(/\s+/g, " ")`)
-		for _, want := range append(more, "Attempt 1 failed on web-1 begun", "Attempt 2 lost on web-2", "Attempt 3 cancelled", "Attempt failed ended", "Attempt 4 succeeded", "Attempt 5 running on web-1", "30 s") {
+		for _, want := range append(more, "Attempt 1 failed on web-1 started", "Attempt 2 lost on web-2", "Attempt 3 cancelled", "Attempt failed ended", "Attempt 4 succeeded", "Attempt 5 running on web-1", "30 s") {
 			if !strings.Contains(text, want) {
 				t.Errorf("/%s does not tell %q: %s", page, want, text)
 			}

@@ -87,7 +87,7 @@ func TestTheAuditLogIsListedAndOpened(t *testing.T) {
 	p.keys(kb.Enter)
 	p.wait("it is closed", `!document.querySelector("tr.more")`)
 
-	links := eval[string](p, `[...document.querySelectorAll("td[data-title=On]")].map((c) => c.querySelector("a")?.pathname.replace("/some/where/", "") ?? "none").join(" ")`)
+	links := eval[string](p, `[...document.querySelectorAll("td[data-title=Target]")].map((c) => c.querySelector("a")?.pathname.replace("/some/where/", "") ?? "none").join(" ")`)
 	if want := "instances/" + id(3) + " actors/subscription/ada hooks/" + id(202) + " definitions/order none"; links != want {
 		t.Errorf("the entries lead to\n%s\nwant\n%s", links, want)
 	}
@@ -113,7 +113,7 @@ func TestTheAuditLogIsNarrowed(t *testing.T) {
 		}
 	}
 	p.visit(f, "audit")
-	p.click("tbody tr:nth-child(3) td[data-title=Who] a")
+	p.click("tbody tr:nth-child(3) td[data-title=Principal] a")
 	p.at("audit?principal=token%3A2")
 	if got, want := p.auditActions(), "retry-hook put-definition"; got != want {
 		t.Errorf("a click on a name shows %q, want %q", got, want)
@@ -150,7 +150,7 @@ func TestViewersAreNotShownTheAuditLog(t *testing.T) {
 	p.open(f.URL)
 	p.wait("it is known who looks", `document.querySelector(".who").textContent.includes("viewer")`)
 	p.visit(f, "audit")
-	p.wait("the page says what it needs", `document.querySelector("main").textContent.includes("needs the role operator")`)
+	p.wait("the page says what it needs", `document.querySelector("main").textContent.includes("requires the role operator")`)
 	if eval[bool](p, `!!document.querySelector("main table")`) {
 		t.Error("a viewer is shown entries")
 	}

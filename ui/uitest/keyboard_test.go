@@ -108,7 +108,7 @@ func TestTheSheetListsWhatKeysDo(t *testing.T) {
 	p.wait("the sheet is open", `!!document.querySelector("dialog .keys")`)
 	p.accessible("sheet", "dialog")
 	text := eval[string](p, `document.querySelector("dialog").innerText`)
-	for _, want := range []string{"Next row", "Select the row", "Dead letters", "Dark or light", "Pause or resume live updates", "Search and commands"} {
+	for _, want := range []string{"Next row", "Select the row", "Dead letters", "Switch between dark and light", "Pause or resume live updates", "Search and commands"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the sheet lacks %q", want)
 		}

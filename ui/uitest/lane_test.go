@@ -211,7 +211,7 @@ func TestWhatCannotBeMovedSaysSo(t *testing.T) {
 	p := newTab(t, f.server.URL)
 	p.screen("light", 1280, 860)
 	p.open(f.URL + "upcoming?range=day")
-	for name, want := range map[string]string{"nightly-report": "A schedule cannot be moved", "notify-crm": "A hook cannot be moved", "send_email": "A task cannot be moved", "9 Instances": "9 at once: choose one"} {
+	for name, want := range map[string]string{"nightly-report": "A schedule cannot be moved", "notify-crm": "A hook cannot be moved", "send_email": "A task cannot be moved", "9 Instances": "9 items: select one"} {
 		says := fmt.Sprintf(`[...document.querySelectorAll(".toast")].some((t) => t.textContent.includes(%q))`, want)
 		p.run(fmt.Sprintf(`document.querySelector(%q).focus()`, mark(name)))
 		p.keys(kb.ArrowRight)

@@ -150,7 +150,7 @@ func TestTheRealServerFollowsDragsAndChanges(t *testing.T) {
 	p.open(s.http.URL + "/instances?definition=order&status=done")
 	p.wait("an order is done", `!!document.querySelector("tbody [data-main]")`)
 	p.first(s.http.URL + "/instances?definition=order&status=done")
-	p.wait("its last step is told", `document.querySelector(".point")?.textContent.includes("was the last")`)
+	p.wait("its last step is told", `document.querySelector(".point")?.textContent.includes("finished the instance as done")`)
 	last := eval[string](p, `document.querySelector(".point").textContent`)
 	p.keys("[")
 	p.wait("the step before is told", fmt.Sprintf(`document.querySelectorAll(".drawing .on").length === 1 && document.querySelector(".point").textContent !== %q`, last))
@@ -247,7 +247,7 @@ func TestAFormThatIsOutdatedIsNotSaved(t *testing.T) {
 	}
 	p.hush(true)
 	p.click("[data-save]:enabled")
-	p.wait("the operator is told", `document.querySelector("[data-outdated]")?.textContent.includes("Somebody else has changed this schedule")`)
+	p.wait("the operator is told", `document.querySelector("[data-outdated]")?.textContent.includes("changed by another user")`)
 	p.accessible("outdated", "main")
 	if stored := s.send(t, http.MethodGet, path, ""); !strings.Contains(stored, `"spec":"15 4 * * *"`) {
 		t.Errorf("it is changed: %s", stored)

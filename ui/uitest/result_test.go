@@ -17,9 +17,9 @@ func TestCancellingAnAlarmTellsItsResult(t *testing.T) {
 		result any
 		said   string
 	}{
-		{object{"result": "prevented"}, "Cancelled: alarm trial-ends does not fire"},
-		{object{"result": "too_late"}, "Too late: alarm trial-ends is removed, but its handler runs or has run"},
-		{nil, "Nothing to cancel: there is no alarm trial-ends any more"},
+		{object{"result": "prevented"}, "Cancelled: alarm trial-ends will not fire"},
+		{object{"result": "too_late"}, "Too late: alarm trial-ends was removed, but its handler is running or has run"},
+		{nil, "Nothing to cancel: alarm trial-ends no longer exists"},
 	} {
 		f.mu.Lock()
 		f.results = map[string]any{"DELETE alarms/trial-ends": c.result}

@@ -31,7 +31,7 @@ func TestAScheduleIsChangedInPlace(t *testing.T) {
 	p.keys("e") // as a keyboard has it
 	p.wait("the form has the focus", `document.activeElement?.name === "spec"`)
 	p.fill("[data-change] [name=spec]", "45 3 * * *")
-	p.wait("it says what that means", `document.querySelector("[data-change]")?.textContent.includes("first of them after now") && document.querySelector("[data-ticks]")?.textContent.startsWith("at 03:45. Next: ")`)
+	p.wait("it says what that means", `document.querySelector("[data-change]")?.textContent.includes("first one after now") && document.querySelector("[data-ticks]")?.textContent.startsWith("at 03:45. Next: ")`)
 	p.accessible("changed", "main")
 	f.set("ticks", object{"valid": false, "problem": "minute: 99 is more than 59", "next": []string{}}, "ticks")
 	p.fill("[data-change] [name=spec]", "99 3 * * *")

@@ -20,12 +20,12 @@ func TestThePathOfAStateMachineIsScrubbed(t *testing.T) {
 		at, lit string
 		tells   []string
 	}{
-		{"7 of 7", "pack", []string{"waits for a signal, then goes on with pack", "Took12 ms", "packed or cancelled", "until"}},
-		{"6 of 7", "pack", []string{"went on to pack", "Took310 ms", "Signalsaddress-changed", "Childrenshipment: done", "Worker"}},
-		{"5 of 7", "reserve", []string{"runs once more"}},
-		{"4 of 7", "reserve", []string{"went on to reserve", "Attempt2"}},
-		{"3 of 7", "charge", []string{"failed", "Took4 s", "charge card: provider answered 502"}},
-		{"2 of 7", "charge", []string{"went on to charge"}},
+		{"7 of 7", "pack", []string{"waits for a signal, then continues with pack", "Duration12 ms", "packed or cancelled", "until"}},
+		{"6 of 7", "pack", []string{"continued with pack", "Duration310 ms", "Signalsaddress-changed", "Childrenshipment: done", "Worker"}},
+		{"5 of 7", "reserve", []string{"requested another run"}},
+		{"4 of 7", "reserve", []string{"continued with reserve", "Attempt2"}},
+		{"3 of 7", "charge", []string{"failed", "Duration4 s", "charge card: provider answered 502"}},
+		{"2 of 7", "charge", []string{"continued with charge"}},
 		{"1 of 7", "check", []string{"was started"}},
 	} {
 		p.wait("it is at "+point.at, `document.querySelector(".scrubber output").textContent.startsWith("`+point.at+`")`)

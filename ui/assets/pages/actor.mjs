@@ -36,31 +36,31 @@ export function Actor({ names: [type, id] }) {
   const pick = (i) => setAt(i === entries.length - 1 ? null : i);
   return html`<${Heading} title=${actor.id} kind=${actor.type}>
       <${AuditLink} kind="actors" target=${`${actor.type}/${actor.id}`} />
-      ${may("operator") && actor.status === "active" && html`<button class="primary" data-action="send" onClick=${() => sendEvent(actor)}>Send an event</button>`}
+      ${may("operator") && actor.status === "active" && html`<button class="primary" data-action="send" onClick=${() => sendEvent(actor)}>Send event…</button>`}
       <${Actions} actions=${actions} row=${actor} one="actor" after=${refresh} />
     <//>
     <${Failure} error=${error} />
     <div class="lead"><${Status} of=${actor.status} /><code>${actor.state}</code><${ID} id=${actor.id} /></div>
     <${ErrorText} text=${typeof actor.error === "string" ? actor.error : actor.error && JSON.stringify(actor.error)} open=${true} />
-    <${Panel} title=${past ? "Statechart, as it was" : "Statechart"} cls="full" actions=${html`<a href=${link(["statecharts", actor.statechart?.name ?? actor.type], { version: actor.statechart?.version })}>Definition</a>`}>
+    <${Panel} title=${past ? "Statechart at this transition" : "Statechart"} cls="full" actions=${html`<a href=${link(["statecharts", actor.statechart?.name ?? actor.type], { version: actor.statechart?.version })}>Definition</a>`}>
       <${StatechartDrawing} name=${actor.statechart?.name ?? actor.type} version=${actor.statechart?.version} active=${active} before=${entries[current]?.from} timers=${past ? [] : actor.timers ?? []} />
       <${Scrubber} n=${entries.length} at=${current} set=${pick} text=${eventText(entries[current]?.event?.type) || entries[current]?.kind || ""} />
       ${may("operator") && actor.status === "active" && actor.events?.length > 0 && html`<div class="actions" role="group" aria-label="Send">${actor.events.map((e) => html`<button key=${e.type} class="small" data-event=${e.type} onClick=${() => sendEvent(actor, e.type)}>${e.type}</button>`)}</div>`}
     <//>
     <div class="columns">
       <div>
-        <${Panel} title="Path so far"><${Timeline} entries=${entries.map(entry)} current=${past ? current : undefined} onPick=${pick} newest=${true} /><//>
+        <${Panel} title="History"><${Timeline} entries=${entries.map(entry)} current=${past ? current : undefined} onPick=${pick} newest=${true} /><//>
         ${actor.children?.length > 0 && html`<${Panel} title="Children"><ul class="tree">${actor.children.map((c) => html`<${Child} key=${c.id} of=${c} />`)}</ul><//>`}
         <${Panel} title="Input"><${JSONView} value=${actor.input} label="Input" /><//>
       </div>
       <div>
-        <${Panel} title="Timers"><${Table} title="Timers" rows=${actor.timers} empty="No timer is set." keyOf=${(t) => t.key} columns=${[
+        <${Panel} title="Timers"><${Table} title="Timers" rows=${actor.timers} empty="No timers." keyOf=${(t) => t.key} columns=${[
           ["Fires", (t) => (t.error ? html`<b title=${t.error}>quarantined</b>` : html`<b><${When} at=${t.due_at} /></b>`)],
-          ["What", (t) => html`${timerText(t)}${t.leads?.length > 0 && html` <span class="muted">→ ${t.leads.map(shortState).join(", ")}</span>`}`],
+          ["Event", (t) => html`${timerText(t)}${t.leads?.length > 0 && html` <span class="muted">→ ${t.leads.map(shortState).join(", ")}</span>`}`],
           ["", (t) => html`<${Actions} actions=${dueActions} row=${timer(actor, t)} one="timer" small=${true} after=${refresh} />`],
         ]} /><//>
         <${Panel} title="Context"><${JSONView} value=${actor.context} label="Context" /><//>
-        <${Panel} title="Facts"><${Facts} of=${{ Statechart: actor.statechart && `${actor.statechart.name} version ${actor.statechart.version}`, Version: String(actor.version ?? ""), Caller: actor.caller && `${actor.caller.type} ${actor.caller.id}`,
+        <${Panel} title="Details"><${Facts} of=${{ Statechart: actor.statechart && `${actor.statechart.name} version ${actor.statechart.version}`, Version: String(actor.version ?? ""), Caller: actor.caller && `${actor.caller.type} ${actor.caller.id}`,
           Created: html`<${At} at=${actor.created_at} />`, Changed: html`<${At} at=${actor.updated_at} />` }} /><//>
       </div>
     </div>

@@ -17,7 +17,7 @@ export const at = (a) => `actors/${segment(a.type)}/${segment(a.id)}`;
 export const actions = [
   { name: "resume", label: "Resume", past: "resumed", key: "r", statuses: ["quarantined"], run: (a) => post(`${at(a)}/resume`) },
   { name: "stop", label: "Stop", past: "stopped", key: "c", danger: true, statuses: ["active"], run: (a) => post(`${at(a)}/stop`),
-    question: (a) => `${a.type} ${a.id} stops, and its timers with it. It cannot be taken back.` },
+    question: (a) => `${a.type} ${a.id} will be stopped, and its timers removed. This cannot be undone.` },
   { name: "reset", label: "Reset…", key: "R", danger: true, single: true, role: "admin", statuses: ["quarantined", "error"], open: reset },
 ];
 
@@ -26,8 +26,8 @@ function reset(a) {
   const name = `${a.type} ${a.id}`;
   return ask({
     title: "Reset this actor?", confirm: "Reset", danger: true,
-    text: `${name} gets the state and the delays back that it had after a step of its log. What later steps changed is lost; their effects still happen.`,
-    fields: ({ values, set }) => html`<${Field} label="Step" hint=${`Up to ${a.version}. Default: the last step that can be computed from the log`}>
+    text: `${name} will have the state and the timers that it had after a transition of its log. Changes of later transitions are lost; their effects are not undone.`,
+    fields: ({ values, set }) => html`<${Field} label="Transition" hint=${`At most ${a.version}. Default: the last transition that can be replayed from the log`}>
       <input type="number" min="0" max=${a.version} autofocus value=${values.step ?? ""} onInput=${(e) => set({ step: e.target.value })} /><//>`,
     act: async (v) => {
       await post(`${at(a)}/reset`, { step: Number(v.step || 0) });
@@ -38,12 +38,12 @@ function reset(a) {
 
 const spec = {
   kind: "actors", one: "actor", title: "Actors", path: "actors", bulk: "actors/actions",
-  about: "Statecharts with a life of their own; asleep they are only rows.",
-  filters: { type: "its machine", status: ["active", "done", "error", "stopped", "quarantined"], state: "a state it is in" },
+  about: "Durable instances of statecharts.",
+  filters: { type: "name of the statechart", status: ["active", "done", "error", "stopped", "quarantined"], state: "active state" },
   statuses: ["active", "done", "error", "stopped", "quarantined"],
   id: (a) => `${a.type}/${a.id}`, href: (a) => link(["actors", a.type, a.id]), actions,
-  create: { label: "New actor", open: () => createActor(route.value.query.get("type") ?? "") },
-  empty: "No actor matches. Make one above, or with POST /v1/actors.",
+  create: { label: "New actor…", open: () => createActor(route.value.query.get("type") ?? "") },
+  empty: "No actor matches. Create one with the button above, or with POST /v1/actors.",
   columns: [
     { title: "Actor", cell: (a) => html`<b>${a.type}</b> <${Short} id=${a.id} />` },
     { title: "Status", cell: (a) => html`<${Status} of=${a.status} />` },
@@ -103,7 +103,7 @@ export function sendEvent(actor, type = "") {
 function EventFields({ values, set, events, type }) {
   const name = values.type ?? (type || events[0]?.type) ?? "";
   const schema = events.find((e) => e.type === name)?.schema;
-  return html`<${Field} label="Event" hint=${events.length ? `It accepts ${events.map((e) => e.type).join(", ")} now` : ""}>
+  return html`<${Field} label="Event" hint=${events.length ? `Accepted now: ${events.map((e) => e.type).join(", ")}` : ""}>
       <input type="text" list="event-names" required autofocus value=${name} onInput=${(e) => set({ type: e.target.value })} /><datalist id="event-names">${events.map((e) => html`<option value=${e.type} />`)}</datalist><//>
     <${JSONField} key=${name} label="Data" schema=${schema} value=${values.data ?? sample(schema)} onChange=${(v, ok) => set(ok ? { data: v, broken: false } : { broken: true })} />`;
 }

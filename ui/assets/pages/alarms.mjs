@@ -29,7 +29,7 @@ const keyOf = (a) => a.id.slice(`${a.actor.type}/${a.actor.id}/`.length);
 const actions = [
   ...dueActions.map(due).map((a) => ({ ...a, key: { move: "m", skip: "s", fire: "f" }[a.name] })),
   { name: "retry", label: "Retry", past: "retried", key: "r", statuses: ["failed", "quarantined"], run: (a) => post(`${at(a)}/retry`) },
-  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses, run: (a) => { leave(a); return remove(a); }, told: cancelled, question: (a) => `${a.type} ${a.id} is removed.` },
+  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses, run: (a) => { leave(a); return remove(a); }, message: cancelled, question: (a) => `${a.type} ${a.id} will be removed.` },
 ];
 
 // remove cancels an alarm. A missing alarm is a result, not an error.
@@ -38,9 +38,9 @@ const remove = (a) => del(at(a)).catch((e) => { if (e.status !== 404) throw e; r
 // cancelled describes the result of a cancellation.
 function cancelled(answer, a) {
   return own({
-    prevented: `Cancelled: alarm ${a.id} does not fire`,
-    too_late: `Too late: alarm ${a.id} is removed, but its handler runs or has run`,
-    not_found: `Nothing to cancel: there is no alarm ${a.id} any more`,
+    prevented: `Cancelled: alarm ${a.id} will not fire`,
+    too_late: `Too late: alarm ${a.id} was removed, but its handler is running or has run`,
+    not_found: `Nothing to cancel: alarm ${a.id} no longer exists`,
   }, answer?.result);
 }
 
@@ -51,12 +51,12 @@ const often = (a) => a.text || a.cron || (a.every && `every ${a.every}`) || "onc
 
 const spec = {
   kind: "alarms", one: "alarm", title: "Alarms & timers", path: "alarms", bulk: "alarms/actions",
-  about: "Set by hand or by programs. With kind:timer, the timers of actors.",
-  filters: { type: "its type", status: statuses, actor: "type/id of its actor", kind: ["alarm", "timer"] },
+  about: "Calls of handlers at a time, once or repeatedly. Filter by kind:timer for the timers of actors.",
+  filters: { type: "type", status: statuses, actor: "type/id of the actor", kind: ["alarm", "timer"] },
   statuses,
   id: (a) => a.id, href: (a) => link(["alarms", a.id]), actions,
-  create: { label: "New alarm", open: () => schedule() },
-  empty: "No alarm matches. Set one above, or with PUT /v1/alarms.",
+  create: { label: "New alarm…", open: () => schedule() },
+  empty: "No alarm matches. Create one with the button above, or with PUT /v1/alarms.",
   columns: [
     { title: "Alarm", cell: (a) => html`<b>${a.type}</b> <${Short} id=${a.id} />` },
     { title: "Due", cell: (a) => html`<${When} at=${a.due_at} />` },
@@ -69,8 +69,8 @@ const spec = {
 // The timers of actors are listed in the same way and link to their actors.
 const delays = {
   ...spec, bulk: undefined, actions: actions.filter((a) => ["move", "skip", "fire"].includes(a.name)), statuses: ["ready", "scheduled", "quarantined"],
-  href: (a) => link(["actors", a.actor.type, a.actor.id]), empty: "No actor waits.",
-  columns: spec.columns.map((c) => (c.title === "Alarm" ? { title: "Delay", cell: (a) => html`<b>${a.type}</b> <${Short} id=${keyOf(a)} />` } : c)).filter((c) => c.title !== "Repeats"),
+  href: (a) => link(["actors", a.actor.type, a.actor.id]), empty: "No timer matches.",
+  columns: spec.columns.map((c) => (c.title === "Alarm" ? { title: "Timer", cell: (a) => html`<b>${a.type}</b> <${Short} id=${keyOf(a)} />` } : c)).filter((c) => c.title !== "Repeats"),
 };
 
 export const Alarms = () => html`<${List} spec=${route.value.query.get("kind") === "timer" ? delays : spec} />`;
@@ -79,11 +79,11 @@ function schedule() {
   return ask({
     title: "New alarm", confirm: "Set", wide: true,
     fields: ({ values, set }) => html`<div class="side">
-        <${Field} label="Id" hint="Setting an alarm with an id that exists changes it"><input type="text" required autofocus value=${values.id ?? ""} onInput=${(e) => set({ id: e.target.value })} /><//>
+        <${Field} label="Id" hint="Replaces an existing alarm with this id"><input type="text" required autofocus value=${values.id ?? ""} onInput=${(e) => set({ id: e.target.value })} /><//>
         <${Field} label="Type"><input type="text" required value=${values.type ?? ""} onInput=${(e) => set({ type: e.target.value })} /><//>
       </div><div class="side">
         <${Field} label="Due"><input type="datetime-local" step="1" required value=${values.at ?? localInput(now() + 3_600_000)} onInput=${(e) => set({ at: e.target.value })} /><//>
-        <${Field} label="Repeats" hint="As 1h, or a cron expression; empty for once"><input type="text" value=${values.every ?? ""} onInput=${(e) => set({ every: e.target.value })} /><//>
+        <${Field} label="Repeats" hint="An interval such as 1h, or a cron expression. Empty: once"><input type="text" value=${values.every ?? ""} onInput=${(e) => set({ every: e.target.value })} /><//>
       </div>
       <${JSONField} label="Payload" rows=${5} value=${values.payload ?? {}} onChange=${(v, ok) => set(ok ? { payload: v, broken: false } : { broken: true })} />`,
     act: async (v) => {
@@ -105,7 +105,7 @@ export function Alarm({ names: [id] }) {
     <p class="countdown"><${When} at=${a.due_at} /></p>
     <${ErrorText} text=${a.error} open=${true} />
     <div class="columns">
-      <${Panel} title="Facts"><${Facts} of=${{ Due: html`<${At} at=${a.due_at} />`, Repeats: often(a), "Time zone": a.zone, "Missed ticks": a.missed, Kind: a.kind,
+      <${Panel} title="Details"><${Facts} of=${{ Due: html`<${At} at=${a.due_at} />`, Repeats: often(a), "Time zone": a.zone, "Missed ticks": a.missed, Kind: a.kind,
         Actor: a.actor && html`<a href=${link(["actors", a.actor.type, a.actor.id])}>${a.actor.type} ${a.actor.id}</a>`, Attempts: a.attempts && `${a.attempts}${a.max_attempts ? ` of ${a.max_attempts}` : ""}`, Created: html`<${At} at=${a.created_at} />` }} /><//>
       <div>
         <${Panel} title="Attempts"><${Attempts} of=${a} begun=${["Scheduled", a.created_at]} /><//>

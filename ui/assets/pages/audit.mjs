@@ -36,26 +36,26 @@ function Who({ of }) {
 function Detail({ of }) {
   return html`<${Facts} of=${{
       At: html`<${At} at=${of.at} />`, Principal: of.principal, Role: of.role, Reason: of.reason, Request: of.request && html`<code>${of.request}</code>`,
-      On: of.target && html`${of.kind} <code>${of.target}</code> · <a href=${link(["audit"], { kind: of.kind, target: of.target })}>all entries</a>`,
+      Target: of.target && html`${of.kind} <code>${of.target}</code> · <a href=${link(["audit"], { kind: of.kind, target: of.target })}>all entries</a>`,
       Entry: html`<code>${of.id}</code> <span class="muted">number ${of.seq} of chain ${of.chain}</span>`, Hash: of.hash && html`<code>${of.hash}</code>`,
     }} />
     <div class="side">${[["Input", of.input], ["Before", of.before], ["After", of.after]].map(([title, value]) => html`<section key=${title}><h2>${title}</h2><${JSONView} value=${value} label=${title} /></section>`)}</div>`;
 }
 
 const spec = {
-  kind: "audit", one: "entry", title: "Audit", path: "audit", every: 5000, facets: false,
-  about: "Every change by an operator or a token, newest first.",
+  kind: "audit", one: "entry", title: "Audit log", path: "audit", every: 5000, facets: false,
+  about: "Changes by users and tokens, newest first.",
   filters: {
-    action: "the operation, as cancel-instance", kind: ["instances", "actors", "timers", "hooks", "tasks", "processes", "alarms", "schedules", "definitions", "statecharts", "nodes", "outbox", "tokens", "sessions"],
-    target: "the id; needs a kind", principal: "who, as token:0198…", since: "from this time on, as 2026-11-16T08:00:00Z", until: "before this time",
+    action: "operation, such as cancel-instance", kind: ["instances", "actors", "timers", "hooks", "tasks", "processes", "alarms", "schedules", "definitions", "statecharts", "nodes", "outbox", "tokens", "sessions"],
+    target: "id; requires a kind", principal: "user or token, such as token:0198…", since: "start time, such as 2026-11-16T08:00:00Z", until: "end time",
   },
   id: (e) => e.id, detail: (e) => html`<${Detail} of=${e} />`,
   empty: "No entry matches.",
   columns: [
     { title: "When", cell: (e) => html`<${When} at=${e.at} />` },
-    { title: "Who", cell: (e) => html`<${Who} of=${e} />` },
+    { title: "Principal", cell: (e) => html`<${Who} of=${e} />` },
     { title: "Action", cell: (e) => html`<b>${e.action}</b>` },
-    { title: "On", cell: (e) => html`<${On} of=${e} />` },
+    { title: "Target", cell: (e) => html`<${On} of=${e} />` },
     { title: "Reason", cell: (e) => e.reason && html`<span class="clip" title=${e.reason}>${e.reason}</span>` },
   ],
 };

@@ -30,11 +30,11 @@ export function Dead() {
     k: ["Previous group", () => move(-1)],
     r: may("operator") && ["Retry the group", () => document.activeElement?.closest("[data-group]")?.querySelector("[data-action=retry]")?.click()],
   });
-  return html`<${Heading} title="Dead letters" about="What failed for good, or lost its process too often. Nothing is dropped: mend the cause, then retry." />
+  return html`<${Heading} title="Dead letters" about="Failed and quarantined work. Fix the cause, then retry." />
     <nav class="tabs" aria-label="Kind">${Object.entries(kinds).map(([k, text]) => html`<a key=${k} href=${altered({ kind: k })} aria-current=${k === kind ? "page" : undefined}>${text}</a>`)}</nav>
     <${Failure} error=${error} retry=${refresh} />
     ${!data && !error && html`<${Loading} />`}
-    ${data && !groups.length && html`<p class="empty">No dead letters. All is well.</p>`}
+    ${data && !groups.length && html`<p class="empty">No dead letters.</p>`}
     <ul class="groups">${groups.map((g) => html`<${Group} key=${g.kind + g.name + g.error} of=${g} refresh=${refresh} />`)}</ul>`;
 }
 
@@ -48,7 +48,7 @@ function Group({ of, refresh }) {
       ${of.ids?.length > 0 && html`<p class="ids">${of.ids.map((id) => html`<a key=${id} href=${address({ kind: of.kind, id: String(id) })}><${Short} id=${id} /></a> `)}</p>`}
     </div>
     <div class="actions">
-      ${may("operator") && html`<button data-action="retry" onClick=${() => retry(of).then(refresh)}>${of.count === 1 ? "Retry it" : `Retry all ${count}`}</button>`}
+      ${may("operator") && html`<button data-action="retry" onClick=${() => retry(of).then(refresh)}>${of.count === 1 ? "Retry" : `Retry all ${count}`}</button>`}
       <a class="button" href=${of.kind === "consumers" ? link(["outbox"]) : link([of.kind], listed(of))}>List</a>
     </div>
   </li>`;
@@ -70,7 +70,7 @@ async function retry(group) {
     return fail(error);
   }
   return confirmed({
-    title: `Retry ${found.matched.toLocaleString()} ${group.kind}?`, text: `${found.capped ? "Only that many are done at once; do it again for the rest. " : ""}${group.error}`, confirm: `Retry ${found.matched.toLocaleString()}`,
+    title: `Retry ${found.matched.toLocaleString()} ${group.kind}?`, text: `${found.capped ? "One request retries at most this number; repeat it for the rest. " : ""}${group.error}`, confirm: `Retry ${found.matched.toLocaleString()}`,
     act: async () => {
       const result = await post("dead/retry", body);
       say(`Retried ${result.done.toLocaleString()} ${named(group.kind, result.done)}`);

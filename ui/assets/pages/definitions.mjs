@@ -17,23 +17,23 @@ const newest = (d) => (d.versions ?? []).reduce((a, b) => (a && a.version > b.ve
 
 const spec = {
   kind: "definitions", one: "state machine", title: "State machines", path: "definitions", whole: true,
-  about: "What can be started: defined in Go, or as HTTP endpoints.",
+  about: "Definitions of state machines, in Go or as HTTP endpoints.",
   id: (d) => d.name, href: (d) => link(["definitions", d.name]),
-  empty: "No state machine is known yet. Register one with fsm.Define, or PUT one to /v1/definitions.",
+  empty: "No state machines. Register one with fsm.Define, or PUT one to /v1/definitions.",
   columns: [
-    { title: "Machine", cell: (d) => html`<b>${d.name}</b>` },
+    { title: "State machine", cell: (d) => html`<b>${d.name}</b>` },
     { title: "Versions", cell: (d) => (d.versions ?? []).map((v) => v.version).join(", ") },
     { title: "Steps", cls: "minor", cell: (d) => html`<span class="clip">${stepNames(newest(d)).join(" · ")}</span>` },
     { title: "Queue", cell: (d) => newest(d)?.queue ?? d.queue },
     { title: "Defined in", cls: "minor", cell: (d) => newest(d)?.source ?? d.source },
-    { title: "Seen", cls: "minor", cell: (d) => html`<${When} at=${newest(d)?.updated_at} />` },
+    { title: "Last seen", cls: "minor", cell: (d) => html`<${When} at=${newest(d)?.updated_at} />` },
   ],
 };
 
 export const Definitions = () => html`<${List} spec=${spec} />`;
 
 const actions = [{ name: "delete", label: "Delete", danger: true, role: "admin", when: (d) => d.source === "http", run: (d) => { go(link(["definitions"])); return del(`definitions/${segment(d.name)}`); },
-  question: () => "Instances of it that still run will wait until it is defined again." }];
+  question: () => "Its unfinished instances will wait until it is defined again." }];
 
 export function Definition({ names: [name] }) {
   const { data, error, refresh } = useLive(`definitions/${segment(name)}`, {}, { kinds: ["definitions"] });
@@ -42,14 +42,14 @@ export function Definition({ names: [name] }) {
   const version = data.versions?.find((v) => v.version === chosen) ?? newest(data);
   const taken = new Map((version?.edges ?? []).filter((e) => e.count).map((e) => [`${e.from}→${e.to}`, e.count]));
   return html`<${Heading} title=${data.name} kind="State machine">
-      ${may("operator") && html`<button class="primary" data-action="create" onClick=${() => startInstance({ definition: data.name })}>Start</button>`}
+      ${may("operator") && html`<button class="primary" data-action="create" onClick=${() => startInstance({ definition: data.name })}>Start…</button>`}
       <a class="button" href=${link(["instances"], { definition: data.name })}>Instances</a>
       <${Actions} actions=${actions} row=${data} one="definition" />
     <//>
     ${data.versions?.length > 1 && html`<div class="switch" role="group" aria-label="Version">${data.versions.map((v) => html`<button class="small" aria-pressed=${v === version} onClick=${() => setChosen(v.version)}>version ${v.version}</button>`)}</div>`}
     ${version && html`<${Panel} title="Steps" cls="full"><${StepGraph} version=${version} taken=${taken} /><//>`}
     <div class="columns">
-      <${Panel} title="Facts"><${Facts} of=${{ Queue: version?.queue ?? data.queue, "Defined in": version?.source ?? data.source, "First step": version?.first_step ?? stepNames(version)[0], Steps: version?.steps?.length, "Cancel step": version?.on_cancel,
+      <${Panel} title="Details"><${Facts} of=${{ Queue: version?.queue ?? data.queue, "Defined in": version?.source ?? data.source, "First step": version?.first_step ?? stepNames(version)[0], Steps: version?.steps?.length, "Cancel step": version?.on_cancel,
         ...Object.fromEntries(Object.entries(data.counts ?? {}).map(([s, n]) => [s, html`<a href=${link(["instances"], { definition: data.name, status: s })}><${Status} of=${s} /> ${n.toLocaleString()}</a>`])) }} /><//>
       ${data.schema && html`<${Panel} title="State"><${JSONView} value=${data.schema} label="Schema of the state" /><//>`}
     </div>`;

@@ -23,17 +23,17 @@ const at = (h) => `hooks/${segment(h.id)}`;
 const actions = [
   { name: "retry", label: "Retry", past: "retried", key: "r", statuses: ["failed", "quarantined", "cancelled"], run: (h) => post(`${at(h)}/retry`) },
   { name: "replay", label: "Replay…", key: "e", single: true, when: (h) => h.payload !== undefined, open: replay },
-  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses: waiting, run: (h) => post(`${at(h)}/cancel`), question: (h) => `${h.name} does not run.` },
+  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses: waiting, run: (h) => post(`${at(h)}/cancel`), question: (h) => `${h.name} will not run.` },
   { name: "delete", label: "Delete", past: "deleted", key: "d", danger: true, single: true, statuses: ["done", "failed", "quarantined", "cancelled"], run: (h) => del(at(h)).then(() => go(link(["hooks"]))),
     question: (h) => `${h.name} ${h.id} and its attempts will be removed.` },
 ];
 
 const spec = {
   kind: "hooks", one: "hook", title: "Hooks", path: "hooks", bulk: "hooks/actions",
-  about: "Effects that run after a commit, at least once.",
-  filters: { namespace: "its namespace", name: "its name", status: statuses },
+  about: "Calls that run after a commit, at least once.",
+  filters: { namespace: "namespace", name: "name", status: statuses },
   statuses, id: (h) => h.id, href: (h) => link(["hooks", h.id]), actions: actions.filter((a) => !a.single),
-  create: { label: "Trigger", open: trigger },
+  create: { label: "Trigger…", open: trigger },
   empty: "No hook matches.",
   columns: [
     { title: "Hook", cell: (h) => html`<b>${h.name}</b> <${Short} id=${h.id} />` },
@@ -67,12 +67,12 @@ function trigger() {
 // replay creates a new hook from an existing one, optionally with another payload.
 function replay(hook) {
   return ask({
-    title: `Replay ${hook.name}`, text: "A new hook with this payload; the old one stays as it is.", confirm: "Replay", wide: true,
+    title: `Replay ${hook.name}`, text: "This creates a new hook with this payload. The existing hook does not change.", confirm: "Replay", wide: true,
     fields: ({ values, set }) => html`<${JSONField} label="Payload" rows=${14} value=${values.payload ?? hook.payload} onChange=${(v, ok) => set(ok ? { payload: v, broken: false } : { broken: true })} />`,
     act: async (v) => {
       if (v.broken) throw new Error("The payload is not JSON.");
       const made = await post(`${at(hook)}/replay`, v.payload === undefined ? {} : { payload: whole(v.payload) });
-      say(`Replays ${hook.name}`);
+      say(`Replayed ${hook.name}`);
       if (made?.id) go(link(["hooks", made.id]));
     },
   });
@@ -93,8 +93,8 @@ export function Hook({ names: [id] }) {
         <${Panel} title="Attempts"><${Attempts} of=${h} begun=${["Triggered", h.created_at]} /><//>
         <${Panel} title="Payload"><${JSONView} value=${h.payload} label="Payload" /><//>
       </div>
-      <${Panel} title="Facts"><${Facts} of=${{ Namespace: h.namespace, Attempts: `${h.attempts ?? 0}${h.max_attempts ? ` of ${h.max_attempts}` : ""}`, Crashes: h.crashes || "", Created: html`<${At} at=${h.created_at} />`, Due: html`<${At} at=${h.due_at} />`,
-        "Last attempt": h.last_attempt_at && html`<${At} at=${h.last_attempt_at} />`, Ended: h.finished_at && html`<${At} at=${h.finished_at} />`, Worker: h.worker, "Lease ends": h.lease_expires_at && html`<${When} at=${h.lease_expires_at} />`, "Unit of work": h.unit_id }} />
+      <${Panel} title="Details"><${Facts} of=${{ Namespace: h.namespace, Attempts: `${h.attempts ?? 0}${h.max_attempts ? ` of ${h.max_attempts}` : ""}`, Crashes: h.crashes || "", Created: html`<${At} at=${h.created_at} />`, Due: html`<${At} at=${h.due_at} />`,
+        "Last attempt": h.last_attempt_at && html`<${At} at=${h.last_attempt_at} />`, Finished: h.finished_at && html`<${At} at=${h.finished_at} />`, Worker: h.worker, "Lease expires": h.lease_expires_at && html`<${When} at=${h.lease_expires_at} />`, "Unit of work": h.unit_id }} />
         ${h.retry && html`<h3>Retry policy</h3><${JSONView} value=${h.retry} label="Retry policy" />`}<//>
     </div>
     <${Panel} title="Raw" cls="full"><${JSONView} value=${h} open=${1} label="Raw JSON" /><//>`;

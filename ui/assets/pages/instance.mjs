@@ -36,8 +36,8 @@ export function Instance({ names: [id] }) {
   const past = at !== null && current < entries.length - 1;
   return html`<${Heading} title=${instance.definition} kind="Instance">
       <${AuditLink} kind="instances" target=${instance.id} />
-      ${may("operator") && !instance.finished_at && html`<button data-action="signal" onClick=${() => signal(instance, signalNames(instance, definition.data))}>Signal</button>`}
-      ${may("operator") && html`<button data-action="again" onClick=${() => startInstance({ definition: instance.definition, state: instance.state })}>Start again</button>`}
+      ${may("operator") && !instance.finished_at && html`<button data-action="signal" onClick=${() => signal(instance, signalNames(instance, definition.data))}>Send signal…</button>`}
+      ${may("operator") && html`<button data-action="again" onClick=${() => startInstance({ definition: instance.definition, state: instance.state })}>Start again…</button>`}
       <${Actions} actions=${actions} row=${instance} one="instance" after=${refresh} />
     <//>
     <${Failure} error=${error} />
@@ -52,13 +52,13 @@ export function Instance({ names: [id] }) {
       <div>
         <${Panel} title="Timeline"><${Timeline} entries=${all.map(entry)} current=${past ? all.indexOf(entries[current]) : undefined}
           onPick=${(i) => { const at = entries.indexOf(all[i]); if (at >= 0) setAt(at === entries.length - 1 ? null : at); }} /><//>
-        <${Panel} title="Signals"><${Table} title="Signals" of=${signals} rows=${signals.data?.data} empty="No signal waits." columns=${[
-          ["Name", (s) => s.name], ["Sent", (s) => html`<${When} at=${s.created_at} />`], ["Given to a step", (s) => (s.received ? "yes" : "no")], ["Payload", (s) => html`<${JSONView} value=${s.payload} open=${0} label=${`Payload of ${s.name}`} />`],
+        <${Panel} title="Signals"><${Table} title="Signals" of=${signals} rows=${signals.data?.data} empty="No signals in the inbox." columns=${[
+          ["Name", (s) => s.name], ["Sent", (s) => html`<${When} at=${s.created_at} />`], ["Received", (s) => (s.received ? "yes" : "no")], ["Payload", (s) => html`<${JSONView} value=${s.payload} open=${0} label=${`Payload of ${s.name}`} />`],
         ]} /><//>
-        ${(children.data?.data?.length > 0 || instance.parent) && html`<${Panel} title="Family"><${Family} instance=${instance} rows=${children.data?.data ?? []} /><//>`}
+        ${(children.data?.data?.length > 0 || instance.parent) && html`<${Panel} title="Parent and children"><${Family} instance=${instance} rows=${children.data?.data ?? []} /><//>`}
       </div>
       <div>
-        <${Panel} title="Facts"><${Facts} of=${facts(instance)} /><//>
+        <${Panel} title="Details"><${Facts} of=${facts(instance)} /><//>
         <${Panel} title=${past ? "State now" : "State"}><${JSONView} value=${instance.state} label="State" /><//>
         ${instance.result !== undefined && instance.result !== null && html`<${Panel} title="Result"><${JSONView} value=${instance.result} label="Result" /><//>`}
       </div>
@@ -77,15 +77,15 @@ function useInstanceKeys(instance, definition, refresh) {
 
 // Waiting describes what the instance waits for.
 function Waiting({ of }) {
-  const until = of.awaits_until ? `, and goes on without it ${relative(Date.parse(of.awaits_until), tick.value)}` : "";
+  const until = of.awaits_until ? `; continues without it ${relative(Date.parse(of.awaits_until), tick.value)}` : "";
   const text = own({
     signal: `Waits for ${(of.awaits ?? []).join(" or ") || "a signal"}${until}.`,
     children: `Waits for ${of.children?.pending ?? "its"} of ${of.children?.total ?? "its"} children.`,
     scheduled: `Runs ${relative(Date.parse(of.due_at), tick.value)}.`,
-    retrying: `The step failed. It runs again ${relative(Date.parse(of.due_at), tick.value)}.`,
+    retrying: `The step failed. The next attempt is due ${relative(Date.parse(of.due_at), tick.value)}.`,
     turn: "Waits for an earlier instance with the same partition key.",
-    no_worker: "No running process knows this definition, version and step.",
-    quarantined: "Lost its process too often. Retry it when that is mended.",
+    no_worker: "No running process serves this definition, version and step.",
+    quarantined: "Quarantined after repeated crashes. Fix the cause, then retry.",
   }, of.waits_for ?? of.status);
   const cancelled = of.cancel_reason && !of.finished_at && `Was cancelled (${of.cancel_reason}) and continued with its cancel step${of.on_cancel ? ` ${of.on_cancel}` : ""}.`;
   return (cancelled || text) && html`<p class="waiting">${[cancelled, text].filter(Boolean).join(" ")}</p>`;
@@ -119,7 +119,7 @@ const entry = (e) => ({
 const facts = (i) => ({
   Step: i.step, Version: String(i.version ?? ""), Queue: i.queue, Priority: i.priority || "", Attempt: i.attempt > 1 ? i.attempt : "", Failures: i.failures || "", Crashes: i.crashes || "",
   Created: html`<${At} at=${i.created_at} />`, Due: i.due_at && !i.finished_at && html`<${At} at=${i.due_at} />`,
-  Deadline: i.deadline_at && html`<${At} at=${i.deadline_at} />`, Ended: i.finished_at && html`<${At} at=${i.finished_at} />`,
+  Deadline: i.deadline_at && html`<${At} at=${i.deadline_at} />`, Finished: i.finished_at && html`<${At} at=${i.finished_at} />`,
   "Unique key": i.unique_key, "Partition key": i.partition_key,
   "Unreceived signals": i.unreceived_signals || "", "Cancel step": i.on_cancel, "Cancel reason": i.cancel_reason,
 });

@@ -19,19 +19,19 @@ const groups = { live: statuses.filter((s) => !finished.includes(s)), finished }
 export const actions = [
   { name: "retry", label: "Retry", past: "retried", key: "r", statuses: ["failed", "quarantined", "stopped", "cancelled"], all: ["failed", "quarantined"], run: (i) => post(`instances/${segment(i.id)}/retry`) },
   { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses: groups.live, run: (i, why) => post(`instances/${segment(i.id)}/cancel`, { reason: why?.trim() || "cancelled in the dashboard" }),
-    when: (i) => !i.cancel_reason, question: (i) => (i.on_cancel ? `${i.definition} ${i.id} continues with its cancel step ${i.on_cancel}. Its children are cancelled.` : `${i.definition} ${i.id} ends, and its children with it. Retry restores it with its children.`) },
+    when: (i) => !i.cancel_reason, question: (i) => (i.on_cancel ? `${i.definition} ${i.id} will continue with its cancel step ${i.on_cancel}. Its children will be cancelled.` : `${i.definition} ${i.id} and its children will be cancelled. Retry restores all of them.`) },
   { name: "terminate", label: "Terminate", past: "terminated", key: "T", danger: true, some: true, statuses: groups.live, when: (i) => i.on_cancel, run: (i, why) => post(`instances/${segment(i.id)}/terminate`, { reason: why?.trim() || "terminated in the dashboard" }),
-    question: (i) => `${i.definition} ${i.id} ends without its cancel step ${i.on_cancel}${i.cancel_reason ? ", although it was cancelled" : ""}: nothing is compensated. Its children are cancelled. Retry restores it with its children.` },
+    question: (i) => `${i.definition} ${i.id} will end without ${i.cancel_reason ? "completing" : "running"} its cancel step ${i.on_cancel}: nothing will be compensated. Its children will be cancelled. Retry restores all of them.` },
   { name: "delete", label: "Delete", past: "deleted", key: "d", danger: true, statuses: finished, all: ["failed", "quarantined"], run: (i) => del(`instances/${segment(i.id)}`), question: (i) => `${i.definition} ${i.id} and its history will be removed.` },
 ];
 
 const spec = {
   kind: "instances", one: "instance", title: "Instances", path: "instances", bulk: "instances/actions",
-  about: "Every instance of a state machine, newest first.",
-  filters: { definition: "the name of its state machine", status: [...Object.keys(groups), ...statuses], waits_for: ["signal", "children", "turn"], step: "where it is", queue: "its queue", parent: "the id of its parent", unique_key: "its unique key" },
+  about: "Instances of state machines, newest first.",
+  filters: { definition: "name of the state machine", status: [...Object.keys(groups), ...statuses], waits_for: ["signal", "children", "turn"], step: "current step", queue: "queue", parent: "id of the parent", unique_key: "unique key" },
   statuses: ["ready", "running", "retrying", "scheduled", "waiting", "done", "stopped", "failed", "quarantined"],
   groups, id: (i) => i.id, href: (i) => link(["instances", i.id]), actions,
-  create: { label: "Start", open: () => startInstance({ definition: route.value.query.get("definition") ?? "" }) },
+  create: { label: "Start…", open: () => startInstance({ definition: route.value.query.get("definition") ?? "" }) },
   empty: "No instance matches. Start one with the button above, from Go with fsm.Start, or with POST /v1/instances.",
   columns: [
     { title: "Instance", cell: (i) => html`<b>${i.definition}</b> <${Short} id=${i.id} />` },
@@ -39,7 +39,7 @@ const spec = {
     { title: "Step", cell: (i) => html`${i.step}${i.attempt > 1 && html` <span class="muted">attempt ${i.attempt}</span>`}` },
     { title: "Queue", cls: "minor", cell: (i) => i.queue },
     { title: "Created", cell: (i) => html`<${When} at=${i.created_at} />` },
-    { title: "Due or ended", cls: "minor", cell: (i) => html`<${When} at=${i.finished_at ?? i.due_at} />` },
+    { title: "Due or finished", cls: "minor", cell: (i) => html`<${When} at=${i.finished_at ?? i.due_at} />` },
     { title: "Error", cls: "minor", cell: (i) => i.error && html`<span class="clip wrong">${i.error.split("\n")[0]}</span>` },
   ],
 };
@@ -58,7 +58,7 @@ export function startInstance({ definition = "", state }) {
       if (v.unique_key) body.unique_key = v.unique_key;
       if (v.delay) body.delay = v.delay;
       const started = await post("instances", body);
-      say(started.duplicate ? "It runs already: here it is" : `Started ${name}`);
+      say(started.duplicate ? "An unfinished instance has this unique key" : `Started ${name}`);
       go(link(["instances", started.id]));
     },
   });
@@ -75,8 +75,8 @@ function StartFields({ values, set, definition, state }) {
     <${Field} label="State machine"><input type="text" list="definition-names" required autofocus value=${name} onInput=${(e) => set({ definition: e.target.value })} /><datalist id="definition-names">${names.map((n) => html`<option value=${n} />`)}</datalist><//>
     <${JSONField} key=${JSON.stringify(shape)} label="State" schema=${shape} value=${values.state ?? state ?? sample(shape)} onChange=${(v, ok) => set(ok ? { state: v, broken: false } : { broken: true })} />
     <div class="side">
-      <${Field} label="Unique key" hint="Only one with it runs at a time"><input type="text" value=${values.unique_key ?? ""} onInput=${(e) => set({ unique_key: e.target.value })} /><//>
-      <${Field} label="Delay" hint="As 90s or 1h30m"><input type="text" pattern="([0-9.]+(ms|s|m|h))+" value=${values.delay ?? ""} onInput=${(e) => set({ delay: e.target.value })} /><//>
+      <${Field} label="Unique key" hint="At most one unfinished instance has it"><input type="text" value=${values.unique_key ?? ""} onInput=${(e) => set({ unique_key: e.target.value })} /><//>
+      <${Field} label="Delay" hint="For example 90s or 1h30m"><input type="text" pattern="([0-9.]+(ms|s|m|h))+" value=${values.delay ?? ""} onInput=${(e) => set({ delay: e.target.value })} /><//>
     </div></div>`;
 }
 

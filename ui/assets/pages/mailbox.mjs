@@ -6,7 +6,7 @@ import { useKeys } from "../keyboard.mjs";
 import { At, When } from "../time.mjs";
 import { Facts, Failure, Heading, Loading, Panel } from "../parts.mjs";
 
-const kinds = { email: "E-mail", sms: "Text messages" };
+const kinds = { email: "Email", sms: "Text messages" };
 
 export function Mailbox() {
   const kind = Object.hasOwn(kinds, route.value.query.get("kind")) ? route.value.query.get("kind") : "email";
@@ -17,11 +17,11 @@ export function Mailbox() {
   const message = all[at];
   const to = (i) => all[i] && alter({ message: all[i].sent_at }, { replace: true });
   useKeys({ j: ["Next message", () => to(at + 1)], k: ["Previous message", () => to(at - 1)] });
-  return html`<${Heading} title="Mailbox" about="What was captured instead of sent, since this is perdure dev." />
+  return html`<${Heading} title="Mailbox" about="Messages that perdure dev captured instead of sending." />
     <nav class="tabs" aria-label="Kind">${Object.entries(kinds).map(([k, text]) => html`<a key=${k} href=${altered({ kind: k, message: "" })} aria-current=${k === kind ? "page" : undefined}>${text}</a>`)}</nav>
     <${Failure} error=${error} retry=${refresh} />
     ${!data && !error && html`<${Loading} />`}
-    ${data && !all.length && html`<p class="empty">Nothing was sent yet.</p>`}
+    ${data && !all.length && html`<p class="empty">No messages.</p>`}
     ${message && html`<div class="mail">
       <nav aria-label="Messages"><ul>${all.map((m, i) => html`<li key=${m.sent_at}><a href=${altered({ message: m.sent_at })} aria-current=${i === at ? "true" : undefined}>
         <b>${m.message.to}</b> <span class="muted"><${When} at=${m.sent_at} /></span><br />${m.message.subject ?? m.message.body ?? m.message.text}</a></li>`)}</ul></nav>

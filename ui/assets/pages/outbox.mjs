@@ -26,17 +26,17 @@ export function Outbox() {
   const entries = after ? data?.data ?? [] : (data?.data ?? []).toReversed();
   const later = after && data?.next_cursor;
   useKeys({
-    "[": ["From the start", () => alter({ after: zero })],
+    "[": ["First entries", () => alter({ after: zero })],
     "]": later && ["Later entries", () => alter({ after: later })],
-    "}": after && ["The newest", () => alter({ after: "" })],
+    "}": after && ["Newest entries", () => alter({ after: "" })],
   });
   return html`<${Heading} title="Outbox" about="One entry for each committed unit of work, in commit order, without gaps." />
     <${Failure} error=${error} retry=${refresh} />
-    <${Panel} title="Consumers" cls="full"><${Table} title="Consumers" of=${consumers} rows=${consumers.data?.data} empty="No consumer is registered." keyOf=${(c) => c.name} cls="labelled" columns=${[
-      ["Consumer", (c) => html`<b>${c.name}</b>`], ["Behind by", (c) => (c.lag === undefined ? "" : `${Number(c.lag).toLocaleString()} entries`)], ["Status", (c) => html`<${State} of=${c} />`], ["Dead letters", (c) => (c.dead ? html`<a href=${link(["dead"], { kind: "consumers" })}>${c.dead.toLocaleString()}</a>` : "0")], ["Position", (c) => html`<code>${c.position}</code>`], ["Moved", (c) => html`<${When} at=${c.updated_at} />`],
+    <${Panel} title="Consumers" cls="full"><${Table} title="Consumers" of=${consumers} rows=${consumers.data?.data} empty="No consumers." keyOf=${(c) => c.name} cls="labelled" columns=${[
+      ["Consumer", (c) => html`<b>${c.name}</b>`], ["Lag", (c) => (c.lag === undefined ? "" : `${Number(c.lag).toLocaleString()} entries`)], ["Status", (c) => html`<${State} of=${c} />`], ["Dead letters", (c) => (c.dead ? html`<a href=${link(["dead"], { kind: "consumers" })}>${c.dead.toLocaleString()}</a>` : "0")], ["Position", (c) => html`<code>${c.position}</code>`], ["Moved", (c) => html`<${When} at=${c.updated_at} />`],
     ]} /><//>
     ${!data && !error && html`<${Loading} />`}
-    ${data && html`<${Panel} title="Entries" cls="full"><${Table} title="Entries" rows=${entries} empty=${after ? "Nothing after that." : "The outbox is empty. Open the engine with Options{Outbox: true} to fill it."} keyOf=${(e) => e.stamp} columns=${[
+    ${data && html`<${Panel} title="Entries" cls="full"><${Table} title="Entries" rows=${entries} empty=${after ? "No entries after this stamp." : "No entries. The outbox records units if the engine is opened with Options{Outbox: true}."} keyOf=${(e) => e.stamp} columns=${[
       ["Stamp", (e) => html`<code>${e.stamp}</code> <${Copy} text=${e.stamp} />`],
       ["Committed", (e) => html`<${When} at=${e.created_at} />`],
       ["Mutations", (e) => (e.mutations ?? []).map((m) => html`<details class="mutation"><summary><span class=${"op op-" + m.op}>${m.op}</span> ${m.table} <${Short} id=${m.id} /></summary><${JSONView} value=${m.values} label=${`Values of ${m.table}`} /></details>`)],

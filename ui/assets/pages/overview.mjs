@@ -23,13 +23,13 @@ export function Overview() {
     <//>
     <${Failure} error=${error} retry=${refresh} />
     ${!data && !error && html`<${Loading} />`}
-    ${data && isNew(data) && html`<p class="empty">Nothing has run here yet. ${docs && html`The <a href=${docs + "quickstart"}>quickstart</a> shows how to begin; or `}<a href=${link(["definitions"])}>start a machine</a> that a process knows.</p>`}
+    ${data && isNew(data) && html`<p class="empty">No work yet. ${docs && html`The <a href=${docs + "quickstart"}>quickstart</a> shows the first steps. `}<a href=${link(["definitions"])}>Start an instance</a> of a state machine that a process serves.</p>`}
     ${data && html`<div class="cards">${(data.kinds ?? []).map((k) => html`<${Kind} key=${k.kind} of=${k} spark=${data.series?.throughput?.[k.kind]} />`)}</div>
       <${Unserved} rows=${data.unserved ?? []} cap=${data.cap} />
       <${Charts} series=${data.series} />
       <div class="columns">
         <${Queues} rows=${data.queues} />
-        <${Panel} title="Dead letters" actions=${html`<a href=${link(["dead"])}>All of them</a>`}>
+        <${Panel} title="Dead letters" actions=${html`<a href=${link(["dead"])}>View all</a>`}>
           <${Table} title="Dead letters by error" of=${dead} empty="No dead letters." rows=${dead.data?.data} columns=${[
             ["Error", (g) => html`<a href=${link(["dead"], { kind: g.kind })} class="clip">${g.error}</a>`],
             ["Kind", (g) => g.kind],
@@ -50,9 +50,9 @@ function Kind({ of, spark }) {
     .filter(([, n]) => n !== undefined && (n || of.total === undefined));
   return html`<section class="card">
     <h2><a href=${link([of.kind])}>${own(titles, of.kind) ?? of.kind}</a></h2>
-    <div class="rate"><p class="big">${of.total === undefined ? html`${rate(of.per_minute)}<small> / min</small>` : html`${of.total.toLocaleString()}<small> in all</small>`}</p>${spark && html`<${Spark} values=${spark} label=${`${own(titles, of.kind) ?? of.kind}: throughput`} />`}</div>
+    <div class="rate"><p class="big">${of.total === undefined ? html`${rate(of.per_minute)}<small> / min</small>` : html`${of.total.toLocaleString()}<small> in total</small>`}</p>${spark && html`<${Spark} values=${spark} label=${`${own(titles, of.kind) ?? of.kind}: throughput`} />`}</div>
     <dl>${numbers.map(([name, n, shape]) => html`<div key=${name} class=${n ? "is-" + shape : "muted"}><dt><${Icon} shape=${shape} />${name}</dt><dd>${n.toLocaleString()}</dd></div>`)}</dl>
-    <p class=${age > late ? "oldest is-bad" : "oldest muted"}>${age > 0 ? html`${age > late && html`<${Icon} shape="jail" />`}oldest due ${span(age)} ago` : "nothing overdue"}</p>
+    <p class=${age > late ? "oldest is-bad" : "oldest muted"}>${age > 0 ? html`${age > late && html`<${Icon} shape="jail" />`}oldest due ${span(age)} ago` : "no overdue work"}</p>
   </section>`;
 }
 
@@ -97,7 +97,7 @@ function Queues({ rows }) {
 // Unserved shows due work that no live process serves: it waits until a process does.
 function Unserved({ rows, cap }) {
   if (!rows.length) return null;
-  return html`<${Panel} title="No live process serves" cls="full unserved"><${Table} title="Work that no live process serves" rows=${rows} keyOf=${(u) => JSON.stringify([u.kind, u.queue, u.name, u.version, u.step, u.schedule])} cls="labelled" columns=${[
+  return html`<${Panel} title="Unserved work" cls="full unserved"><${Table} title="Work that no live process serves" rows=${rows} keyOf=${(u) => JSON.stringify([u.kind, u.queue, u.name, u.version, u.step, u.schedule])} cls="labelled" columns=${[
     ["Work", (u) => html`<${Icon} shape="odd" /> <a href=${whereUnserved(u)}>${own(titles, u.kind) ?? u.kind}</a>`],
     ["Needs", (u) => needs(u)],
     ["Due", (u) => (u.schedule ? "" : u.count.toLocaleString() + (u.count > cap ? "+" : ""))],
@@ -109,9 +109,9 @@ function Unserved({ rows, cap }) {
 function needs(u) {
   const definition = `${u.name} version ${u.version}`;
   return own({
-    queue: html`a process that takes queue <b>${u.queue}</b>`,
-    definition: html`a process that knows <b>${definition}</b>${u.schedule ? ` for schedule ${u.schedule}` : ` in queue ${u.queue}`}`,
-    step: html`a process that knows step <b>${u.step}</b> of ${definition} in queue ${u.queue}`,
+    queue: html`a process that serves queue <b>${u.queue}</b>`,
+    definition: html`a process that serves <b>${definition}</b>${u.schedule ? ` for schedule ${u.schedule}` : ` in queue ${u.queue}`}`,
+    step: html`a process that serves step <b>${u.step}</b> of ${definition} in queue ${u.queue}`,
     handler: html`a process that handles <b>${u.name}</b>${u.queue && ` in namespace ${u.queue}`}`,
   }, u.why) ?? u.why;
 }

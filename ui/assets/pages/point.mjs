@@ -27,45 +27,45 @@ export function pointText(e) {
 
 const words = {
   created: () => "was started",
-  next: (e) => `went on to ${e.next}`,
-  replay: () => "runs once more, as it asked",
-  await: (e) => `waits for a signal${e.next ? `, then goes on with ${e.next}` : ""}`,
-  spawn: (e) => `started children${e.next ? `, and goes on with ${e.next} when they have ended` : ""}`,
-  done: () => "was the last: the instance is done",
-  stop: () => "ended the instance",
-  fail: () => "failed for the last time: the instance has failed",
+  next: (e) => `continued with ${e.next}`,
+  replay: () => "requested another run",
+  await: (e) => `waits for a signal${e.next ? `, then continues with ${e.next}` : ""}`,
+  spawn: (e) => `started children${e.next ? `, and continues with ${e.next} when they have finished` : ""}`,
+  done: () => "finished the instance as done",
+  stop: () => "finished the instance as stopped",
+  fail: () => "failed permanently: the instance is failed",
   rerun: () => "runs again, because signals arrived during its last run",
   cancel: (e) => `was cancelled${e.next ? `, and continues with ${e.next}` : ""}`,
   error: () => "failed",
-  crash: () => "lost its process",
+  crash: () => "crashed",
 };
 
 /** Unkept shows a note if steps ran that were not recorded. */
 export function Unkept({ entries, instance, first }) {
   if (entries.some(isEnd) || !instance.finished_at && instance.step === first) return null;
-  return html`<p class="muted">Of the steps that were taken only failures are kept. A machine that is defined with KeepHistory shows them all here.</p>`;
+  return html`<p class="muted">Only failed steps are recorded. Define the state machine with KeepHistory to record all steps.</p>`;
 }
 
 /** Point shows one entry; history has all entries, last is true at the newest one. */
 export function Point({ at, history, next, instance, last }) {
   if (!at) return null;
   const from = history.indexOf(at), to = next ? history.indexOf(next) : history.length;
-  const beside = history.slice(from + 1, to).filter((e) => e.outcome === "signal" || e.outcome === "child");
+  const between = history.slice(from + 1, to).filter((e) => e.outcome === "signal" || e.outcome === "child");
   const waits = last && instance.awaits?.length > 0 && instance.awaits.join(" or ");
   return html`<div class="point" role="group" aria-label="At this point">
     <${Facts} of=${{
       [at.step ? "Step" : "Instance"]: html`${at.step && html`<b>${at.step}</b> `}${own(words, at.outcome)?.(at) ?? at.outcome}`,
-      At: exact(Date.parse(at.at)), Took: (at.duration_ms ?? null) !== null && took(at.duration_ms), Attempt: at.attempt > 1 && String(at.attempt),
+      At: exact(Date.parse(at.at)), Duration: (at.duration_ms ?? null) !== null && took(at.duration_ms), Attempt: at.attempt > 1 && String(at.attempt),
       "Waits for": waits && html`${waits}${instance.awaits_until && html` <span class="muted">until ${exact(Date.parse(instance.awaits_until))}</span>`}`,
       Worker: at.worker && html`<a href=${link(["nodes"])}><${Short} id=${at.worker} /></a>`,
-      Signals: named(beside, "signal"), Children: named(beside, "child"),
+      Signals: named(between, "signal"), Children: named(between, "child"),
     }} />
     ${!(last && at.error === instance.error) && html`<${ErrorText} text=${at.error} />`}
   </div>`;
 }
 
 // named lists the signals or children until the next step.
-function named(beside, outcome) {
-  const found = beside.filter((e) => e.outcome === outcome);
+function named(between, outcome) {
+  const found = between.filter((e) => e.outcome === outcome);
   return found.length > 0 && html`<span>${found.slice(0, 12).map((e, i) => html`${i > 0 && ", "}${outcome === "child" && e.id ? html`<a href=${link(["instances", e.id])}>${e.detail}</a>` : e.detail}`)}${found.length > 12 && ` and ${found.length - 12} more`}</span>`;
 }

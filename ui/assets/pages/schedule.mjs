@@ -29,13 +29,13 @@ export function Schedule({ names: [name] }) {
     <//>
     <${Failure} error=${error} />
     <div class="lead"><${Status} of=${stateOf(s)} /><span>${s.text || s.spec}</span></div>
-    <${ErrorText} text=${s.error && `${unread(s)}. It does not fire until it is set again.`} />
+    <${ErrorText} text=${s.error && `${unread(s)}. It will not fire until it is set again.`} />
     <div class="columns">
       <div>${may("operator") ? html`<${Change} of=${s} schema=${definition.data?.schema} loading=${definition.loading} after=${refresh} />`
         : html`<${Panel} title="State"><${JSONView} value=${s.state} label="State" /><//>`}</div>
       <div>
-        <${Panel} title=${s.paused ? "Would run next" : "Runs next"}><${Ticks} of=${s} /><//>
-        <${Panel} title="Facts"><${Facts} of=${facts(s)} /><//>
+        <${Panel} title=${s.paused ? "Next ticks (paused)" : "Next ticks"}><${Ticks} of=${s} /><//>
+        <${Panel} title="Details"><${Facts} of=${facts(s)} /><//>
       </div>
     </div>
     <${Panel} title="Raw" cls="full"><${JSONView} value=${s} open=${1} label="Raw JSON" /><//>`;
@@ -57,7 +57,7 @@ const facts = (s) => ({
 function Ticks({ of }) {
   const times = (of.next ?? []).length ? of.next : [of.next_at].filter(Boolean);
   const same = times.every((t) => inZone(t, of.zone) === exact(Date.parse(t)));
-  return html`<${Table} title="Next ticks" rows=${times} keyOf=${(t) => t} empty="It never runs again." columns=${[
+  return html`<${Table} title="Next ticks" rows=${times} keyOf=${(t) => t} empty="No further runs." columns=${[
     ["When", (t) => html`<${When} at=${t} />`], [of.zone || "UTC", (t) => inZone(t, of.zone)], !same && ["Your time", (t) => exact(Date.parse(t))],
   ].filter(Boolean)} />`;
 }
@@ -116,22 +116,22 @@ function Change({ of: read, schema, loading, after }) {
       setError(err);
     }
   }
-  return html`<${Panel} title="Change it"><form data-change onSubmit=${submit}>
+  return html`<${Panel} title="Change the schedule"><form data-change onSubmit=${submit}>
     <${Timing} values=${{ ...of, ...edits }} set=${set} preview=${retimed} />
     <label class="check"><input type="checkbox" name="paused" checked=${edits.paused ?? of.paused} onChange=${(e) => set({ paused: e.target.checked })} /> Paused</label>
-    ${!loading && html`<${JSONField} key=${round} label="State of what it starts" schema=${schema} value=${edits.state ?? of.state} onChange=${(v, ok) => set(ok ? { state: v ?? {}, broken: false } : { broken: true })} />`}
+    ${!loading && html`<${JSONField} key=${round} label="State of new instances" schema=${schema} value=${edits.state ?? of.state} onChange=${(v, ok) => set(ok ? { state: v ?? {}, broken: false } : { broken: true })} />`}
     <${ReasonField} values=${{ why }} set=${(v) => explain(v.why)} />
     ${error && html`<${Refusal} error=${error} load=${load} />`}
-    <p class="muted">${retimed ? "Other times: the next tick is the first of them after now." : "Its ticks go on where they are."} A program that sets this schedule when it starts sets its own values again.</p>
-    <div class="buttons"><button type="button" disabled=${!dirty} onClick=${reset}>Undo</button><button class="primary" data-save disabled=${!dirty || busy}>Save</button></div>
+    <p class="muted">${retimed ? "The next tick will be the first one after now." : "The ticks do not change."} A program that sets this schedule at its start will overwrite your changes.</p>
+    <div class="buttons"><button type="button" disabled=${!dirty} onClick=${reset}>Discard changes</button><button class="primary" data-save disabled=${!dirty || busy}>Save</button></div>
   </form><//>`;
 }
 
 // Refusal shows why nothing was saved.
 function Refusal({ error, load }) {
   if (error.code !== "precondition_failed") return html`<p class="wrong" role="alert">${describe(error)}</p>`;
-  return html`<div role="alert" data-outdated><p class="wrong">Somebody else has changed this schedule since you began to edit it. Nothing of yours is saved.</p>
-    <p><button type="button" onClick=${load}>Load the new one</button> <span class="muted">What you have typed is dropped.</span></p></div>`;
+  return html`<div role="alert" data-outdated><p class="wrong">This schedule was changed by another user since you started editing. Your changes are not saved.</p>
+    <p><button type="button" onClick=${load}>Load the current version</button> <span class="muted">This discards your changes.</span></p></div>`;
 }
 
 // useRound counts the resets of fields that keep their own text. A reset is due when the value

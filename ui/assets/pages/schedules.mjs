@@ -19,7 +19,7 @@ export const actions = [
   { name: "fire", label: "Run now", past: "run", key: "f", when: (s) => !s.error, run: (s) => post(`${at(s)}/fire`) },
   { name: "pause", label: "Pause", past: "paused", key: "p", when: (s) => !s.paused, run: (s) => post(`${at(s)}/pause`) },
   { name: "resume", label: "Resume", past: "resumed", key: "p", when: (s) => s.paused, run: (s) => post(`${at(s)}/resume`) },
-  { name: "delete", label: "Delete", past: "deleted", danger: true, role: "admin", run: (s) => { leave(s); return del(at(s)); }, question: (s) => `${s.name} starts ${s.definition} no more. Instances that run go on.` },
+  { name: "delete", label: "Delete", past: "deleted", danger: true, role: "admin", run: (s) => { leave(s); return del(at(s)); }, question: (s) => `${s.name} will no longer start ${s.definition}. Running instances continue.` },
 ];
 
 // leave goes to the list if the page of the removed schedule is shown.
@@ -33,9 +33,9 @@ export const unread = (s) => `Cannot be read: ${s.error}`;
 
 const spec = {
   kind: "schedules", one: "schedule", title: "Schedules", path: "schedules", whole: true, every: 15_000,
-  about: "Each tick starts one instance, however many processes run.",
-  id: (s) => s.name, href: (s) => link(["schedules", s.name]), actions, create: { label: "New schedule", open: create },
-  empty: "No schedule is set. Make one above, from Go with fsm.SetSchedule, or with PUT /v1/schedules.",
+  about: "Each tick starts one instance, regardless of the number of processes.",
+  id: (s) => s.name, href: (s) => link(["schedules", s.name]), actions, create: { label: "New schedule…", open: create },
+  empty: "No schedules. Create one with the button above, from Go with fsm.SetSchedule, or with PUT /v1/schedules.",
   columns: [
     { title: "Schedule", cell: (s) => html`<b>${s.name}</b>` },
     { title: "Starts", cell: (s) => html`<a href=${link(["definitions", s.definition])}>${s.definition}</a>` },

@@ -15,12 +15,12 @@ import { createActor } from "./actors.mjs";
 
 const spec = {
   kind: "statecharts", one: "statechart", title: "Statecharts", path: "statecharts", whole: true,
-  about: "XState machines: from Go, or put here as JSON.",
+  about: "XState documents, registered in Go or stored in the database.",
   id: (m) => m.name, href: (m) => link(["statecharts", m.name]),
-  create: { label: "New statechart", role: "admin", open: () => define() },
-  empty: "No statechart is known yet. Put one here as JSON, or register one from Go.",
+  create: { label: "New statechart…", role: "admin", open: () => define() },
+  empty: "No statecharts. Store one as JSON with the button above, or register one in Go.",
   columns: [
-    { title: "Machine", cell: (m) => html`<b>${m.name}</b>` },
+    { title: "Statechart", cell: (m) => html`<b>${m.name}</b>` },
     { title: "Version", cell: (m) => m.version },
     { title: "Actors", cell: (m) => html`<a href=${link(["actors"], { type: m.name })}>show</a>` },
     { title: "Defined in", cell: (m) => m.source },
@@ -57,14 +57,14 @@ export function Statechart({ names: [name] }) {
   const newest = useLive(version ? `statecharts/${segment(name)}` : null).data ?? data;
   if (!data) return error ? html`<${Heading} title=${name} /><${Failure} error=${error} retry=${refresh} />` : html`<${Loading} />`;
   return html`<${Heading} title=${data.name} kind="Statechart">
-      ${may("operator") && html`<button class="primary" data-action="create" onClick=${() => createActor(data.name)}>New actor</button>`}
-      ${may("admin") && data.source !== "go" && html`<button data-action="define" onClick=${() => define(data)}>New version</button>`}
+      ${may("operator") && html`<button class="primary" data-action="create" onClick=${() => createActor(data.name)}>New actor…</button>`}
+      ${may("admin") && data.source !== "go" && html`<button data-action="define" onClick=${() => define(data)}>New version…</button>`}
       <a class="button" href=${link(["actors"], { type: data.name })}>Actors</a>
     <//>
     ${newest.version > data.version && html`<p class="waiting">This is version ${data.version}. The newest is <a href=${altered({ version: "" })}>version ${newest.version}</a>.</p>`}
     <${Panel} title="Drawing" cls="full"><${StatechartDrawing} key=${data.version} name=${data.name} version=${data.version} /><//>
     <div class="columns">
-      <${Panel} title="Facts"><${Facts} of=${{ Version: html`${data.version}${data.version > 1 && data.source === "http" && html` <a href=${altered({ version: data.version - 1 })}>the one before</a>`}`, "Defined in": data.source, Events: (data.events ?? []).map((e) => e.type).join(", ") }} /><//>
+      <${Panel} title="Details"><${Facts} of=${{ Version: html`${data.version}${data.version > 1 && data.source === "http" && html` <a href=${altered({ version: data.version - 1 })}>previous version</a>`}`, "Defined in": data.source, Events: (data.events ?? []).map((e) => e.type).join(", ") }} /><//>
       <${Panel} title="Definition"><${JSONView} value=${data.definition} open=${2} label="Definition" /><//>
     </div>`;
 }

@@ -22,22 +22,22 @@ const statuses = ["ready", "running", "retrying", "scheduled", "done", "failed",
 
 const actions = [
   { name: "retry", label: "Retry", past: "retried", key: "r", statuses: ["failed", "quarantined"], run: (t) => post(`tasks/${segment(t.id)}/retry`) },
-  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses: waiting, run: (t) => post(`tasks/${segment(t.id)}/cancel`), question: (t) => `${t.type} ${t.id} does not run.` },
+  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses: waiting, run: (t) => post(`tasks/${segment(t.id)}/cancel`), question: (t) => `${t.type} ${t.id} will not run.` },
 ];
 
 const spec = {
   kind: "tasks", one: "task", title: "Tasks", path: "tasks", bulk: "tasks/actions",
-  about: "Database functions and sends, driven by supervisors that read facts.",
-  filters: { type: "its type", status: statuses }, statuses,
+  about: "Rows of a queue whose logic is functions of the database.",
+  filters: { type: "type", status: statuses }, statuses,
   id: (t) => String(t.id), href: (t) => link(["tasks", t.id]), actions,
-  create: { label: "Start a process", open: start },
+  create: { label: "Start a business process…", open: start },
   empty: "No task matches.",
   columns: [
     { title: "Task", cell: (t) => html`<b>${t.type}</b> <${Short} id=${t.id} />` },
     { title: "Status", cell: (t) => html`<${Status} of=${t.status} />` },
     { title: "Attempts", cell: (t) => t.attempts ?? 0 },
     { title: "Scheduled", cell: (t) => html`<${When} at=${t.scheduled_at} />` },
-    { title: "Ended", cls: "minor", cell: (t) => html`<${When} at=${t.finished_at} />` },
+    { title: "Finished", cls: "minor", cell: (t) => html`<${When} at=${t.finished_at} />` },
     { title: "Error", cls: "minor", cell: (t) => t.error && html`<span class="clip wrong">${t.error.split("\n")[0]}</span>` },
   ],
 };
@@ -52,9 +52,9 @@ const processes = {
 // start starts a business process, such as sending an email.
 function start() {
   return ask({
-    title: "Start a process", confirm: "Start", wide: true,
+    title: "Start a business process", confirm: "Start", wide: true,
     fields: ({ values, set }) => html`
-      <${Field} label="Process" hint="email and sms send a message; every other name is a type of task"><input type="text" list="processes" required autofocus value=${values.name ?? "email"} onInput=${(e) => set({ name: e.target.value })} />
+      <${Field} label="Business process" hint="email or sms to send a message, or a type of task"><input type="text" list="processes" required autofocus value=${values.name ?? "email"} onInput=${(e) => set({ name: e.target.value })} />
         <datalist id="processes">${Object.keys(processes).map((n) => html`<option value=${n} />`)}</datalist><//>
       <${JSONField} key=${values.name} label="Payload" value=${values.payload ?? own(processes, values.name ?? "email") ?? {}} onChange=${(v, ok) => set(ok ? { payload: v, broken: false } : { broken: true })} />`,
     act: async (v) => {
@@ -78,13 +78,13 @@ export function Task({ names: [id] }) {
     <div class="lead"><${Status} of=${t.status} /><${ID} id=${t.id} /></div>
     <div class="columns">
       <div>
-        ${t.facts?.length > 0 && html`<${Panel} title="Facts of the process"><${Timeline} entries=${t.facts.map(fact)} /><//>`}
+        ${t.facts?.length > 0 && html`<${Panel} title="Facts of the business process"><${Timeline} entries=${t.facts.map(fact)} /><//>`}
         <${Panel} title="Attempts"><${Attempts} of=${t} begun=${["Enqueued", t.enqueued_at]} /><//>
-        <${Panel} title="Errors"><${Table} title="Errors" rows=${t.errors} empty="No error is recorded." keyOf=${(e) => e.id} columns=${[["When", (e) => html`<${When} at=${e.created_at} />`], ["Error", (e) => html`<${ErrorText} text=${e.message} />`]]} /><//>
+        <${Panel} title="Errors"><${Table} title="Errors" rows=${t.errors} empty="No errors." keyOf=${(e) => e.id} columns=${[["When", (e) => html`<${When} at=${e.created_at} />`], ["Error", (e) => html`<${ErrorText} text=${e.message} />`]]} /><//>
       </div>
       <div>
-        <${Panel} title="Facts"><${Facts} of=${{ Attempts: String(t.attempts ?? 0), Crashes: t.crashes || "", Enqueued: html`<${At} at=${t.enqueued_at} />`, Scheduled: html`<${At} at=${t.scheduled_at} />`, Dequeued: t.dequeued_at && html`<${At} at=${t.dequeued_at} />`,
-          Ended: t.finished_at && html`<${At} at=${t.finished_at} />`, Worker: t.worker, "Lease ends": t.lease_expires_at && html`<${When} at=${t.lease_expires_at} />` }} /><//>
+        <${Panel} title="Details"><${Facts} of=${{ Attempts: String(t.attempts ?? 0), Crashes: t.crashes || "", Enqueued: html`<${At} at=${t.enqueued_at} />`, Scheduled: html`<${At} at=${t.scheduled_at} />`, Claimed: t.dequeued_at && html`<${At} at=${t.dequeued_at} />`,
+          Finished: t.finished_at && html`<${At} at=${t.finished_at} />`, Worker: t.worker, "Lease expires": t.lease_expires_at && html`<${When} at=${t.lease_expires_at} />` }} /><//>
         <${Panel} title="Payload"><${JSONView} value=${t.payload} label="Payload" /><//>
         ${t.outcome && html`<${Panel} title="Outcome"><${JSONView} value=${t.outcome} label="Outcome" /><//>`}
       </div>

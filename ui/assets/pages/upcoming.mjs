@@ -35,21 +35,21 @@ export function Upcoming() {
   const shown = slot ? all.filter((d) => d.kind === slot.kind && slotOf(d, start, width) === slot.at) : all;
   const choose = (r) => { setSlot(null); alter({ range: r }); };
   useKeys({ 1: ["The next hour", () => choose("hour")], 2: ["The next day", () => choose("day")], 3: ["The next week", () => choose("week")] });
-  return html`<${Heading} title="What comes next" about="Everything that will happen by itself, and when.">
+  return html`<${Heading} title="Upcoming" about="All work that is due within the selected time.">
       <div class="switch" role="group" aria-label="Range">${Object.keys(ranges).map((r) => html`<button class="small" aria-pressed=${r === range} data-range=${r} onClick=${() => choose(r)}>${r}</button>`)}</div>
     <//>
     <nav class="tabs" aria-label="Kind">${["", ...names].map((k) => html`<a key=${k} href=${altered({ kind: k })} aria-current=${k === kind ? "page" : undefined}>${k ? lanes[k] : "all"}</a>`)}</nav>
     <${Failure} error=${error} retry=${refresh} />
     ${!data && html`<${Loading} />`}
     ${data && html`<${Lanes} ...${{ all, start, length: ranges[range], slot, setSlot, after: refresh }} />
-      <${Panel} title=${slot ? `${lanes[slot.kind]}, ${absolute(start + slot.at * width)}` : "In order"} cls="full" actions=${slot && html`<button class="small" onClick=${() => setSlot(null)}>Show all</button>`}>
-        <${Table} title="In order" rows=${shown.slice(0, rows)} empty="Nothing is due in this time." keyOf=${(d) => d.kind + d.id} cls="stacked" columns=${[
+      <${Panel} title=${slot ? `${lanes[slot.kind]}, ${absolute(start + slot.at * width)}` : "By due time"} cls="full" actions=${slot && html`<button class="small" onClick=${() => setSlot(null)}>Show all</button>`}>
+        <${Table} title="By due time" rows=${shown.slice(0, rows)} empty="No work is due in this time." keyOf=${(d) => d.kind + d.id} cls="stacked" columns=${[
           ["Due", (d) => html`<b><${When} at=${d.due_at} /></b> <span class="muted">${hourText(Date.parse(d.due_at))}</span>`],
-          ["What", (d) => html`<a href=${address(d.link ?? d)}>${titleOf(d)}</a> <span class="muted">${d.kind}</span> <${Short} id=${d.kind === "timer" ? d.link?.id : d.id} />`],
-          ["Why", (d) => d.why],
+          ["Work", (d) => html`<a href=${address(d.link ?? d)}>${titleOf(d)}</a> <span class="muted">${d.kind}</span> <${Short} id=${d.kind === "timer" ? d.link?.id : d.id} />`],
+          ["Reason", (d) => d.why],
           ["", (d) => html`<${Actions} actions=${dueActions} row=${{ ...d, name: titleOf(d) }} one=${d.kind} small=${true} after=${refresh} />`],
         ]} />
         ${shown.length > rows && html`<p><button class="small" onClick=${() => setRows(rows + 100)}>Show more</button> <span class="muted">${rows} of ${shown.length}</span></p>`}
-        ${full.length > 0 && html`<p class="muted">Of ${full.map((n) => lanes[n].toLowerCase()).join(", ")} only the next ${most} are read: choose a shorter time to see them spread.</p>`}
+        ${full.length > 0 && html`<p class="muted">Only the next ${most} ${full.map((n) => lanes[n].toLowerCase()).join(", ")} are shown. Select a shorter range to see how they are distributed.</p>`}
       <//>`}`;
 }
