@@ -29,7 +29,7 @@ func (b *perdureBench) name() string { return "perdure" }
 
 func (b *perdureBench) close() { _ = b.eng.Close() }
 
-var noop = fsm.Define("noop", 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(nil), nil }))
+var noop = fsm.Define("noop", 1, nil, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(nil), nil }, nil))
 
 func (b *perdureBench) bulk(ctx context.Context, n int) error {
 	return parallel(2, n/1000, func(int) error {
@@ -59,10 +59,10 @@ func (b *perdureBench) single(ctx context.Context, clients, n int) error {
 
 func (b *perdureBench) pickUp(ctx context.Context, n int) ([]time.Duration, error) {
 	began := make(chan time.Time, 1)
-	probe := fsm.Define("probe", 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
+	probe := fsm.Define("probe", 1, nil, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
 		began <- time.Now()
 		return r.Done(nil), nil
-	}))
+	}, nil))
 	m, err := fsm.New(b.eng, nil)
 	if err != nil {
 		return nil, err

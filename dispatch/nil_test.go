@@ -23,7 +23,7 @@ func TestRegisteringNothingIsAnError(t *testing.T) {
 	for what, register := range map[string]func() error{
 		"fsm":           func() error { return k.machines.Register(nil) },
 		"fsm pointer":   func() error { return k.machines.Register((*fsm.Definition[int])(nil)) },
-		"fsm step":      func() error { return k.machines.Register(fsm.Define[int]("x", 1, fsm.Step[int]("a", nil))) },
+		"fsm step":      func() error { return k.machines.Register(fsm.Define[int]("x", 1, nil, fsm.Step[int]("a", nil, nil))) },
 		"hooks":         func() error { _, err := hook.Define(nil, "x", work, nil); return err },
 		"hook handler":  func() error { _, err := hook.Define[int](k.hooks, "x", nil, nil); return err },
 		"alarms":        func() error { _, err := alarm.Handle(nil, "x", work, nil); return err },

@@ -58,10 +58,10 @@ func newKinds(ctx context.Context, dsn string, lease time.Duration, ran func(kin
 	}
 	k.machines, e = fsm.New(k.eng, &fsm.Options{Lease: lease})
 	set(e)
-	k.machine = fsm.Define("m", 1, fsm.Step("go", func(_ context.Context, run *fsm.Run[int]) (fsm.Outcome, error) {
+	k.machine = fsm.Define("m", 1, nil, fsm.Step("go", func(_ context.Context, run *fsm.Run[int]) (fsm.Outcome, error) {
 		ran("fsm")
 		return run.Done(nil), nil
-	}))
+	}, nil))
 	set(k.machines.Register(k.machine))
 	k.hooks, e = hook.New(k.eng, "test", &hook.Options{Lease: lease, OnCrash: func(perdure.Crash) {}})
 	set(e)

@@ -20,8 +20,7 @@ func Example_history() {
 		return run.Next("post"), nil
 	}
 	post := func(_ context.Context, run *fsm.Run[string]) (fsm.Outcome, error) { return run.Done("posted"), nil }
-	letters := fsm.Define("letter", 1, fsm.Step("print", print), fsm.Step("post", post)).
-		Retry(retry.Fixed(3, 10*time.Millisecond)).KeepHistory()
+	letters := fsm.Define("letter", 1, &fsm.DefinitionOptions[string]{Retry: retry.Fixed(3, 10*time.Millisecond), KeepHistory: true}, fsm.Step("print", print, nil), fsm.Step("post", post, nil))
 
 	eng := open()
 	defer eng.Close()

@@ -12,7 +12,7 @@ import (
 
 var users = schema.NewTable("users", schema.String("email"))
 
-var signup = fsm.Define("signup", 1, fsm.Step("welcome", welcome), fsm.Step("confirm", confirm))
+var signup = fsm.Define("signup", 1, nil, fsm.Step("welcome", welcome, nil), fsm.Step("confirm", confirm, nil))
 
 func welcome(_ context.Context, run *fsm.Run[string]) (fsm.Outcome, error) {
 	fmt.Println("welcome,", run.State) // an error is retried with backoff

@@ -27,7 +27,7 @@ func Example_with() {
 	}
 	charge := func(key string) (string, error) { return "receipt of " + key, nil } // simulates the bank
 
-	orders := fsm.Define("order", 1,
+	orders := fsm.Define("order", 1, nil,
 		fsm.Step("charge", func(_ context.Context, run *fsm.Run[string]) (fsm.Outcome, error) {
 			receipt, err := charge(run.State)
 			if err != nil {
@@ -37,7 +37,7 @@ func Example_with() {
 				_, err := tx.Exec("insert into receipts (id) values (?)", receipt)
 				return err
 			}), nil
-		}),
+		}, nil),
 	)
 	machines, stop := runMachines(eng, orders)
 	defer stop()

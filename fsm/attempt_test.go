@@ -41,27 +41,24 @@ func (f *fixture) wantAttempts(id string, want ...retry.Attempt) {
 }
 
 // stumbling is a machine whose second step takes a second and fails twice.
-func stumbling(f *fixture) *fsm.Definition[int] {
-	return fsm.Define("stumbling", 1,
-		fsm.Step("first", always(func(r run) fsm.Outcome { return r.Next("second") })),
+func stumbling(f *fixture, history bool) *fsm.Definition[int] {
+	return fsm.Define("stumbling", 1, &with{Retry: retry.Fixed(3, time.Minute), KeepHistory: history},
+		fsm.Step("first", always(func(r run) fsm.Outcome { return r.Next("second") }), nil),
 		fsm.Step("second", func(_ context.Context, r run) (fsm.Outcome, error) {
 			f.clock.Advance(time.Second)
 			if r.Attempt < 3 {
 				return fsm.Outcome{}, fmt.Errorf("no luck %d", r.Attempt)
 			}
 			return r.Done(nil), nil
-		}),
-	).Retry(retry.Fixed(3, time.Minute))
+		}, nil),
+	)
 }
 
 func TestEachAttemptOfAStepThatFailsIsTold(t *testing.T) {
 	for _, history := range []bool{false, true} {
 		t.Run(fmt.Sprintf("history %v", history), func(t *testing.T) {
 			each(t, func(f *fixture) {
-				d := stumbling(f)
-				if history {
-					d.KeepHistory()
-				}
+				d := stumbling(f, history)
 				f.register(d)
 				id := start(f, d, 0, nil)
 				began := f.clock.Now()
@@ -86,7 +83,7 @@ func TestEachAttemptOfAStepThatFailsIsTold(t *testing.T) {
 
 func TestAStepThatPanicsIsToldWithItsStack(t *testing.T) {
 	each(t, func(f *fixture) {
-		d := machine("panics", func(context.Context, run) (fsm.Outcome, error) { panic("oh no") }).Retry(once)
+		d := machine("panics", func(context.Context, run) (fsm.Outcome, error) { panic("oh no") }, with{Retry: once})
 		f.register(d)
 		id := start(f, d, 0, nil)
 		f.drain()
@@ -164,8 +161,7 @@ func TestAnAttemptThatIsCancelledIsTold(t *testing.T) {
 func TestTheNewestAttemptsOfAnInstanceAreKept(t *testing.T) {
 	each(t, func(f *fixture) {
 		const more = 2
-		d := machine("unlucky", func(context.Context, run) (fsm.Outcome, error) { return fsm.Outcome{}, errors.New("no") }).
-			Retry(retry.Fixed(retry.MaxRecorded+more, time.Second))
+		d := machine("unlucky", func(context.Context, run) (fsm.Outcome, error) { return fsm.Outcome{}, errors.New("no") }, with{Retry: retry.Fixed(retry.MaxRecorded+more, time.Second)})
 		f.register(d)
 		id := start(f, d, 0, nil)
 		f.drain()
@@ -182,7 +178,7 @@ func TestTheNewestAttemptsOfAnInstanceAreKept(t *testing.T) {
 
 func TestAttemptsGoWithTheirInstance(t *testing.T) {
 	each(t, func(f *fixture) {
-		d := stumbling(f)
+		d := stumbling(f, false)
 		f.register(d)
 		id := start(f, d, 0, nil)
 		for range 3 {

@@ -51,11 +51,11 @@ func TestAStepThatReturnsAfterItsCancelIsNoError(t *testing.T) {
 	eachWith(t, *quiet(&lost), func(f *fixture) {
 		t := f.t
 		began, end := make(chan struct{}), make(chan struct{})
-		d := fsm.Define("slow", 1, fsm.Step("only", func(_ context.Context, r run) (fsm.Outcome, error) {
+		d := fsm.Define("slow", 1, nil, fsm.Step("only", func(_ context.Context, r run) (fsm.Outcome, error) {
 			close(began)
 			<-end
 			return r.Done(nil), nil
-		}))
+		}, nil))
 		f.register(d)
 		id := start(f, d, 0, nil)
 		wait := f.begin()

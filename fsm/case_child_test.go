@@ -16,15 +16,15 @@ import (
 // parentOf is a machine that spawns what children returns and ends with what join
 // makes of them.
 func parentOf(name string, spawn func(r run) fsm.Outcome, join func(r run, children []fsm.Child) any) *fsm.Definition[int] {
-	return fsm.Define(name, 1,
-		fsm.Step("fan", always(func(r run) fsm.Outcome { return spawn(r).Then("join") })),
+	return fsm.Define(name, 1, nil,
+		fsm.Step("fan", always(func(r run) fsm.Outcome { return spawn(r).Then("join") }), nil),
 		fsm.Step("join", func(ctx context.Context, r run) (fsm.Outcome, error) {
 			children, err := r.Children(ctx)
 			if err != nil {
 				return fsm.Outcome{}, err
 			}
 			return r.Done(join(r, children)), nil
-		}),
+		}, nil),
 	)
 }
 
@@ -146,15 +146,15 @@ func TestCase46FanOutsAreApart(t *testing.T) {
 				return spawn(r).Then(step), err
 			}
 		}
-		d := fsm.Define("twice", 1,
+		d := fsm.Define("twice", 1, nil,
 			fsm.Step("one", next("two", func(r run) fsm.Outcome {
 				slow := fsm.ChildOf(leaf, 9, &fsm.StartOptions{Delay: time.Hour})
 				return r.Spawn(append(leaves(1, 2), slow)...).Need(2)
-			})),
+			}), nil),
 			fsm.Step("two", next("three", func(r run) fsm.Outcome {
 				return r.Spawn(fsm.ChildOf(leaf, 4, &fsm.StartOptions{Delay: 2 * time.Hour}))
-			})),
-			fsm.Step("three", next("", func(r run) fsm.Outcome { return r.Done(nil) })),
+			}), nil),
+			fsm.Step("three", next("", func(r run) fsm.Outcome { return r.Done(nil) }), nil),
 		)
 		f.register(d, leaf)
 		id := start(f, d, 0, nil)

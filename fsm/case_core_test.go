@@ -36,9 +36,9 @@ func TestCase01StatesAreCommittedBeforeTheNextStep(t *testing.T) {
 					return r.Done(r.State), nil
 				}
 				return r.Next(fmt.Sprint("s", i+1)), nil
-			}))
+			}, nil))
 		}
-		d := fsm.Define("chain", 1, steps...)
+		d := fsm.Define("chain", 1, nil, steps...)
 		f.register(d)
 		id := start(f, d, 0, nil)
 		if n := f.drain(); n != 1 {
@@ -63,10 +63,10 @@ func TestCase02ACrashBeforeTheOutcomeRunsTheStepAgain(t *testing.T) {
 				g.pass(r.ID)
 			}
 			return r.Done([]int{r.State, r.Attempt, r.Crashes}), nil
-		}).OnError(func(_ context.Context, r run, err error) (fsm.Outcome, error) {
+		}, with{OnError: func(_ context.Context, r run, err error) (fsm.Outcome, error) {
 			t.Errorf("the error handler was told of a crash: %v", err)
 			return r.Stop("handled"), nil
-		})
+		}})
 		dead := f.other(quiet(&lost))
 		dead.register(d)
 		f.register(d)
@@ -89,18 +89,18 @@ func TestCase03ACommittedStepIsNotRepeated(t *testing.T) {
 		t := f.t
 		var first, second, lost counter
 		g := newGate(t)
-		d := fsm.Define("two", 1,
+		d := fsm.Define("two", 1, nil,
 			fsm.Step("first", func(_ context.Context, r run) (fsm.Outcome, error) {
 				first.add()
 				r.State++
 				return r.Next("second"), nil
-			}),
+			}, nil),
 			fsm.Step("second", func(_ context.Context, r run) (fsm.Outcome, error) {
 				if second.add() == 1 {
 					g.pass(r.ID)
 				}
 				return r.Done(r.State), nil
-			}),
+			}, nil),
 		)
 		dead := f.other(quiet(&lost))
 		dead.register(d)
@@ -169,13 +169,13 @@ func TestCase05TheHandlerMayReturnAnyOutcome(t *testing.T) {
 			"stop":   {func(r run) fsm.Outcome { return r.Stop("given up") }, fsm.Stopped},
 		} {
 			var told string
-			d := fsm.Define("panics "+name, 1,
-				fsm.Step("boom", func(_ context.Context, r run) (fsm.Outcome, error) { r.State = 99; panic("at the disco") }),
-				fsm.Step("end", done),
-			).OnError(func(_ context.Context, r run, err error) (fsm.Outcome, error) {
+			d := fsm.Define("panics "+name, 1, &with{OnError: func(_ context.Context, r run, err error) (fsm.Outcome, error) {
 				told = fmt.Sprintf("%s %d %d %v", r.Step, r.Attempt, r.State, strings.Contains(err.Error(), "at the disco"))
 				return c.outcome(r), nil
-			})
+			}},
+				fsm.Step("boom", func(_ context.Context, r run) (fsm.Outcome, error) { r.State = 99; panic("at the disco") }, nil),
+				fsm.Step("end", done, nil),
+			)
 			f.register(d)
 			id := start(f, d, 7, nil)
 			f.drain()
@@ -193,8 +193,7 @@ func TestCase05TheHandlerMayReturnAnyOutcome(t *testing.T) {
 func TestCase06AHandlerThatPanicsFailsTheInstance(t *testing.T) {
 	each(t, func(f *fixture) {
 		t := f.t
-		d := machine("worse", func(context.Context, run) (fsm.Outcome, error) { return fsm.Outcome{}, errors.New("first trouble") }).
-			OnError(func(context.Context, run, error) (fsm.Outcome, error) { panic("second trouble") })
+		d := machine("worse", func(context.Context, run) (fsm.Outcome, error) { return fsm.Outcome{}, errors.New("first trouble") }, with{OnError: func(context.Context, run, error) (fsm.Outcome, error) { panic("second trouble") }})
 		f.register(d)
 		id := start(f, d, 0, nil)
 		f.drain()
@@ -211,11 +210,10 @@ func TestCase07AResultThatDoesNotSerialiseGoesToTheHandler(t *testing.T) {
 	each(t, func(f *fixture) {
 		t := f.t
 		var handled counter
-		d := machine("channel", func(_ context.Context, r run) (fsm.Outcome, error) { return r.Done(make(chan int)), nil }).
-			OnError(func(_ context.Context, r run, err error) (fsm.Outcome, error) {
-				handled.add()
-				return r.Stop("cannot: " + err.Error()), nil
-			})
+		d := machine("channel", func(_ context.Context, r run) (fsm.Outcome, error) { return r.Done(make(chan int)), nil }, with{OnError: func(_ context.Context, r run, err error) (fsm.Outcome, error) {
+			handled.add()
+			return r.Stop("cannot: " + err.Error()), nil
+		}})
 		f.register(d)
 		id := start(f, d, 0, nil)
 		f.drain()
@@ -233,7 +231,7 @@ func TestCase08AnyErrorTextCanBeStored(t *testing.T) {
 				"panic": func(context.Context, run) (fsm.Outcome, error) { panic(text) },
 				"stop":  func(_ context.Context, r run) (fsm.Outcome, error) { return r.Stop(text), nil },
 			} {
-				d := machine(fmt.Sprint(name, " ", i), fail).Retry(once)
+				d := machine(fmt.Sprint(name, " ", i), fail, with{Retry: once})
 				f.register(d)
 				id := start(f, d, 0, nil)
 				f.drain()
@@ -258,9 +256,9 @@ func TestCase08AnyErrorTextCanBeStored(t *testing.T) {
 func TestCase09StatesMakeTheRoundTripOrAreRefused(t *testing.T) {
 	each(t, func(f *fixture) {
 		t := f.t
-		d := fsm.Define("state", 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[json.RawMessage]) (fsm.Outcome, error) {
+		d := fsm.Define("state", 1, nil, fsm.Step("only", func(_ context.Context, r *fsm.Run[json.RawMessage]) (fsm.Outcome, error) {
 			return r.Done(r.State), nil
-		}))
+		}, nil))
 		f.register(d)
 		for name, c := range map[string]struct {
 			state string
@@ -288,10 +286,10 @@ func TestCase09StatesMakeTheRoundTripOrAreRefused(t *testing.T) {
 			}
 		}
 		f.wantRows("signals", 0)
-		nan := fsm.Define("nan", 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[float64]) (fsm.Outcome, error) {
+		nan := fsm.Define("nan", 1, &fsm.DefinitionOptions[float64]{Retry: once}, fsm.Step("only", func(_ context.Context, r *fsm.Run[float64]) (fsm.Outcome, error) {
 			r.State = math.NaN()
 			return r.Replay(0), nil
-		})).Retry(once)
+		}, nil))
 		f.register(nan)
 		id := start(f, nan, 0, nil)
 		f.drain()
@@ -305,7 +303,7 @@ func TestCase10UnknownMachinesWaitForAProcessThatKnowsThem(t *testing.T) {
 	each(t, func(f *fixture) {
 		t := f.t
 		one := machine("m", done)
-		two := fsm.Define("m", 2, fsm.Step("only", done))
+		two := fsm.Define("m", 2, nil, fsm.Step("only", done, nil))
 		f.register(one)
 		known, later, alien := start(f, one, 1, nil), start(f, two, 2, nil), start(f, machine("alien", done), 3, nil)
 		f.drain()

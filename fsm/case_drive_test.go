@@ -20,10 +20,10 @@ import (
 func TestAStepHasItsTime(t *testing.T) {
 	each(t, func(f *fixture) {
 		t := f.t
-		d := fsm.Define("slow", 1, fsm.Step("only", func(ctx context.Context, _ run) (fsm.Outcome, error) {
+		d := fsm.Define("slow", 1, &with{Retry: once}, fsm.Step("only", func(ctx context.Context, _ run) (fsm.Outcome, error) {
 			<-ctx.Done()
 			return fsm.Outcome{}, context.Cause(ctx)
-		}).Within(10*time.Millisecond)).Retry(once)
+		}, &fsm.StepOptions{Timeout: 10 * time.Millisecond}))
 		f.register(d)
 		id := start(f, d, 0, nil)
 		f.drain()
@@ -42,7 +42,7 @@ func TestTheRetryPolicyIsObeyed(t *testing.T) {
 		var runs counter
 		d := machine("never", func(context.Context, run) (fsm.Outcome, error) {
 			return fsm.Outcome{}, fmt.Errorf("failure %d", runs.add())
-		}).Retry(retry.Policy{Kind: retry.KindFixed, MaxAttempts: 3, Initial: time.Minute})
+		}, with{Retry: retry.Policy{Kind: retry.KindFixed, MaxAttempts: 3, Initial: time.Minute}})
 		f.register(d)
 		id := start(f, d, 0, nil)
 		f.drain()
@@ -62,13 +62,13 @@ func TestInlineContinuationHasABudget(t *testing.T) {
 	eachWith(t, fsm.Options{Queues: map[string]int{fsm.DefaultQueue: 1}, InlineSteps: 3}, func(f *fixture) {
 		t := f.t
 		var order []string
-		d := fsm.Define("long", 1, fsm.Step("again", func(_ context.Context, r run) (fsm.Outcome, error) {
+		d := fsm.Define("long", 1, nil, fsm.Step("again", func(_ context.Context, r run) (fsm.Outcome, error) {
 			order = append(order, fmt.Sprintf("%d:%d", r.State/10, r.State%10))
 			if r.State++; r.State%10 == 6 {
 				return r.Done(nil), nil
 			}
 			return r.Next("again"), nil
-		}))
+		}, nil))
 		f.register(d)
 		start(f, d, 10, nil)
 		f.clock.Advance(time.Second)
@@ -88,10 +88,10 @@ func TestDispatchersDriveMachines(t *testing.T) {
 	for _, name := range everywhere {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := fsm.Define("driven", 1,
-				fsm.Step("first", always(func(r run) fsm.Outcome { return r.Await("go").Then("second") })),
-				fsm.Step("second", always(func(r run) fsm.Outcome { return r.Await("never").Then("third").Within(20 * time.Millisecond) })),
-				fsm.Step("third", always(func(r run) fsm.Outcome { return r.Done(r.TimedOut) })),
+			d := fsm.Define("driven", 1, nil,
+				fsm.Step("first", always(func(r run) fsm.Outcome { return r.Await("go").Then("second") }), nil),
+				fsm.Step("second", always(func(r run) fsm.Outcome { return r.Await("never").Then("third").Within(20 * time.Millisecond) }), nil),
+				fsm.Step("third", always(func(r run) fsm.Outcome { return r.Done(r.TimedOut) }), nil),
 			)
 			f := live(t, enginetest.New(t, name), nil, d)
 			alarm, err := dispatch.NewWaker(f, nil)
@@ -111,23 +111,23 @@ func TestDispatchersDriveMachines(t *testing.T) {
 // null is a value like any other.
 func TestNullMakesTheRoundTrip(t *testing.T) {
 	each(t, func(f *fixture) {
-		d := fsm.Define("null", 1,
+		d := fsm.Define("null", 1, nil,
 			fsm.Step("first", func(_ context.Context, r *fsm.Run[*int]) (fsm.Outcome, error) {
 				return r.Spawn(fsm.ChildOf(machine("child", always(func(r run) fsm.Outcome { return r.Done(nil) })), 0, nil)).Then("second"), nil
-			}),
+			}, nil),
 			fsm.Step("second", func(ctx context.Context, r *fsm.Run[*int]) (fsm.Outcome, error) {
 				children, err := r.Children(ctx)
 				if err != nil || len(children) != 1 || string(children[0].Result) != "null" {
 					return r.Stop(fmt.Sprint(children, err)), nil
 				}
 				return r.Await("go").Then("third"), nil
-			}),
+			}, nil),
 			fsm.Step("third", func(_ context.Context, r *fsm.Run[*int]) (fsm.Outcome, error) {
 				if r.State != nil || string(r.Awaited[0].Payload) != "null" {
 					return r.Stop(fmt.Sprintf("state %v, payload %s", r.State, r.Awaited[0].Payload)), nil
 				}
 				return r.Done(nil), nil
-			}),
+			}, nil),
 		)
 		f.register(d, machine("child", always(func(r run) fsm.Outcome { return r.Done(nil) })))
 		id := start(f, d, nil, nil)

@@ -56,9 +56,9 @@ func mixture(effects *tally) *fsm.Definition[int] {
 			effects.add(r.ID + " " + name)
 			pause(ctx, time.Millisecond)
 			return fn(r), ctx.Err()
-		})
+		}, nil)
 	}
-	return fsm.Define("mixture", 1,
+	return fsm.Define("mixture", 1, nil,
 		counted("first", func(r run) fsm.Outcome { r.State++; return r.Next("second") }),
 		counted("second", func(r run) fsm.Outcome { r.State++; return r.Await("go").Then("third").Within(20 * time.Millisecond) }),
 		counted("third", func(r run) fsm.Outcome { r.State++; return r.Spawn(leaves(1, 3)...).Then("fourth") }),
@@ -176,16 +176,16 @@ func TestCase24TheAnswerToCommitIsLost(t *testing.T) {
 			through.DSN = u.String()
 			var effects tally
 			var once sync.Once
-			d := fsm.Define("cut", 1,
+			d := fsm.Define("cut", 1, nil,
 				fsm.Step("first", func(_ context.Context, r run) (fsm.Outcome, error) {
 					effects.add("first")
 					once.Do(func() { c.lose(proxy, "set step = o.step") }) // the outcome, which COMMIT is sent with
 					return r.Next("second"), nil
-				}),
+				}, nil),
 				fsm.Step("second", func(_ context.Context, r run) (fsm.Outcome, error) {
 					effects.add("second")
 					return r.Done(nil), nil
-				}),
+				}, nil),
 			)
 			f := driven(t, through, clock.System, nil, d)
 			id := start(f, d, 0, nil)

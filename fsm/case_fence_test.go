@@ -18,7 +18,7 @@ func TestCase11AStaleOutcomeIsDropped(t *testing.T) {
 		for _, kind := range []string{"done", "stop", "next", "replay", "await", "spawn"} {
 			var runs, lost counter
 			slow := newGate(t)
-			d := fsm.Define("stale "+kind, 1,
+			d := fsm.Define("stale "+kind, 1, nil,
 				fsm.Step("first", func(_ context.Context, r run) (fsm.Outcome, error) {
 					if runs.add() > 1 {
 						r.State = 2
@@ -30,8 +30,8 @@ func TestCase11AStaleOutcomeIsDropped(t *testing.T) {
 						"done": r.Done("stale"), "stop": r.Stop("stale"), "next": r.Next("end"), "replay": r.Replay(0),
 						"await": r.Await("stale").Then("end"), "spawn": r.Spawn(fsm.ChildOf(leaf, 1, nil)).Then("end"),
 					}[kind], nil
-				}),
-				fsm.Step("end", done),
+				}, nil),
+				fsm.Step("end", done, nil),
 			)
 			zombie := f.other(quiet(&lost))
 			zombie.register(d)
@@ -102,11 +102,11 @@ func TestCase13AStaleEndHasNoSideEffects(t *testing.T) {
 			}
 			return r.Done(nil), nil
 		})
-		parent := fsm.Define("parent", 1,
+		parent := fsm.Define("parent", 1, nil,
 			fsm.Step("fan", always(func(r run) fsm.Outcome {
 				return r.Spawn(fsm.ChildOf(child, 1, nil), fsm.ChildOf(child, 2, &fsm.StartOptions{Delay: time.Hour})).Then("join")
-			})),
-			fsm.Step("join", done),
+			}), nil),
+			fsm.Step("join", done, nil),
 		)
 		zombie := f.other(quiet(&lost))
 		zombie.register(child, parent)
@@ -141,16 +141,16 @@ func TestCase14AStaleSpawnStartsNothing(t *testing.T) {
 		t := f.t
 		var lost, runs counter
 		slow := newGate(t)
-		d := fsm.Define("spawner", 1,
-			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("fan") })),
+		d := fsm.Define("spawner", 1, nil,
+			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("fan") }), nil),
 			fsm.Step("fan", func(_ context.Context, r run) (fsm.Outcome, error) {
 				if runs.add() == 1 {
 					slow.pass(r.ID)
 					return r.Spawn(fsm.ChildOf(leaf, 1, nil), fsm.ChildOf(leaf, 3, nil)).Then("end"), nil
 				}
 				return r.Replay(24 * time.Hour), nil
-			}),
-			fsm.Step("end", done),
+			}, nil),
+			fsm.Step("end", done, nil),
 		)
 		zombie := f.other(quiet(&lost))
 		zombie.register(d, leaf)

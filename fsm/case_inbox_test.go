@@ -13,8 +13,8 @@ import (
 func TestCase33OtherSignalsStayInTheInbox(t *testing.T) {
 	each(t, func(f *fixture) {
 		t := f.t
-		d := fsm.Define("choosy", 1,
-			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("a", "b").Then("look") })),
+		d := fsm.Define("choosy", 1, nil,
+			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("a", "b").Then("look") }), nil),
 			fsm.Step("look", func(_ context.Context, r run) (fsm.Outcome, error) {
 				var names []string
 				for _, s := range r.Awaited {
@@ -24,7 +24,7 @@ func TestCase33OtherSignalsStayInTheInbox(t *testing.T) {
 					names = append(names, "all "+s.Name)
 				}
 				return r.Done(names), nil
-			}),
+			}, nil),
 		)
 		f.register(d)
 		id := start(f, d, 0, nil)
@@ -44,10 +44,10 @@ func TestCase33OtherSignalsStayInTheInbox(t *testing.T) {
 
 // accumulator collects three signals before it goes on.
 func accumulator(name string, runs *counter) *fsm.Definition[[]string] {
-	return fsm.Define(name, 1,
+	return fsm.Define(name, 1, nil,
 		fsm.Step("park", func(_ context.Context, r *fsm.Run[[]string]) (fsm.Outcome, error) {
 			return r.Await("part").Then("collect"), nil
-		}),
+		}, nil),
 		fsm.Step("collect", func(_ context.Context, r *fsm.Run[[]string]) (fsm.Outcome, error) {
 			runs.add()
 			if len(r.Awaited) < 3 {
@@ -58,7 +58,7 @@ func accumulator(name string, runs *counter) *fsm.Definition[[]string] {
 				all = append(all, string(s.Payload))
 			}
 			return r.Done(all), nil
-		}),
+		}, nil),
 	)
 }
 
@@ -96,14 +96,14 @@ func TestCase34AccumulatingDoesNotSpin(t *testing.T) {
 // changed, and is consumed with the rest.
 func TestKeptSignalsAreGivenWithTheNewOnes(t *testing.T) {
 	each(t, func(f *fixture) {
-		d := fsm.Define("two names", 1,
-			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("a").Then("first") })),
-			fsm.Step("first", always(func(r run) fsm.Outcome { return r.Await("b").Keep().Then("second") })),
+		d := fsm.Define("two names", 1, nil,
+			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("a").Then("first") }), nil),
+			fsm.Step("first", always(func(r run) fsm.Outcome { return r.Await("b").Keep().Then("second") }), nil),
 			fsm.Step("second", func(_ context.Context, r run) (fsm.Outcome, error) {
 				r.State = len(r.Awaited)
 				return r.Next("third"), nil
-			}),
-			fsm.Step("third", always(func(r run) fsm.Outcome { return r.Done([]int{r.State, len(r.Awaited), len(r.All)}) })),
+			}, nil),
+			fsm.Step("third", always(func(r run) fsm.Outcome { return r.Done([]int{r.State, len(r.Awaited), len(r.All)}) }), nil),
 		)
 		f.register(d)
 		id := start(f, d, 0, nil)
@@ -121,7 +121,7 @@ func TestKeptSignalsAreGivenWithTheNewOnes(t *testing.T) {
 func TestKeepingManySignalsKeepsEachOnce(t *testing.T) {
 	each(t, func(f *fixture) {
 		t := f.t
-		d := fsm.Define("hoarder", 1, fsm.Step("more", always(func(r run) fsm.Outcome { return r.Await("more").Keep().Then("more") })))
+		d := fsm.Define("hoarder", 1, nil, fsm.Step("more", always(func(r run) fsm.Outcome { return r.Await("more").Keep().Then("more") }), nil))
 		f.register(d)
 		id := start(f, d, 0, nil)
 		f.drain()
@@ -140,12 +140,12 @@ func TestCase35AnEventLoopHandlesEachSignalOnce(t *testing.T) {
 	each(t, func(f *fixture) {
 		t := f.t
 		var handled []string
-		d := fsm.Define("loop", 1, fsm.Step("turn", func(_ context.Context, r run) (fsm.Outcome, error) {
+		d := fsm.Define("loop", 1, nil, fsm.Step("turn", func(_ context.Context, r run) (fsm.Outcome, error) {
 			for _, s := range r.Awaited {
 				handled = append(handled, string(s.Payload))
 			}
 			return r.Await("a").Then("turn"), nil
-		}))
+		}, nil))
 		f.register(d)
 		id := start(f, d, 0, nil)
 		f.drain()

@@ -183,14 +183,14 @@ func TestCase20ReapersHeartbeatsAndOutcomesDoNotDeadlock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := enginetest.New(t, name)
-			d := fsm.Define("busy", 1,
+			d := fsm.Define("busy", 1, nil,
 				fsm.Step("work", func(ctx context.Context, r run) (fsm.Outcome, error) {
 					pause(ctx, time.Duration(rand.IntN(20))*time.Millisecond)
 					if r.State++; r.State == 4 {
 						return r.Done(nil), nil
 					}
 					return []fsm.Outcome{r.Next("work"), r.Replay(0), r.Spawn(fsm.ChildOf(leaf, 1, nil)).Then("work")}[rand.IntN(3)], nil
-				}),
+				}, nil),
 			)
 			var all []*fixture
 			for range 4 {
@@ -372,10 +372,10 @@ func TestNewRefusesNonsense(t *testing.T) {
 	machines, err := fsm.New(eng, nil)
 	enginetest.NoError(t, err)
 	for name, d := range map[string]fsm.Definer{
-		"no name": fsm.Define[int]("", 1, fsm.Step("s", done)), "version 0": fsm.Define("m", 0, fsm.Step("s", done)),
-		"no steps": fsm.Define[int]("m", 1), "no function": fsm.Define("m", 1, fsm.Step[int]("s", nil)),
-		"a step twice": fsm.Define("m", 1, fsm.Step("s", done), fsm.Step("s", done)), "no step name": fsm.Define("m", 1, fsm.Step("", done)),
-		"bad queue": machine("m", done).Queue(" "), "negative time": fsm.Define("m", 1, fsm.Step("s", done).Within(-1)),
+		"no name": fsm.Define[int]("", 1, nil, fsm.Step("s", done, nil)), "version 0": fsm.Define("m", 0, nil, fsm.Step("s", done, nil)),
+		"no steps": fsm.Define[int]("m", 1, nil), "no function": fsm.Define("m", 1, nil, fsm.Step[int]("s", nil, nil)),
+		"a step twice": fsm.Define("m", 1, nil, fsm.Step("s", done, nil), fsm.Step("s", done, nil)), "no step name": fsm.Define("m", 1, nil, fsm.Step("", done, nil)),
+		"bad queue": machine("m", done, with{Queue: " "}), "negative time": fsm.Define("m", 1, nil, fsm.Step("s", done, &fsm.StepOptions{Timeout: -1})),
 	} {
 		if err := machines.Register(d); err == nil {
 			t.Errorf("%s was accepted", name)

@@ -58,13 +58,13 @@ func TestAnOpenUnitHoldsUpOnlyItsInstance(t *testing.T) {
 		"Outcome": func(f *fixture) (string, func(), func()) {
 			var ran counter
 			g := newGate(f.t)
-			d := fsm.Define("busy", 1,
+			d := fsm.Define("busy", 1, nil,
 				fsm.Step("first", func(_ context.Context, r run) (fsm.Outcome, error) {
 					ran.add()
 					g.pass(r.ID)
 					return r.Next("second"), nil
-				}),
-				fsm.Step("second", done),
+				}, nil),
+				fsm.Step("second", done, nil),
 			)
 			f.register(d)
 			id := start(f, d, 1, nil)
@@ -82,11 +82,11 @@ func TestAnOpenUnitHoldsUpOnlyItsInstance(t *testing.T) {
 				g.pass(r.ID)
 				return r.Done(nil), nil
 			})
-			d := fsm.Define("parent", 1,
+			d := fsm.Define("parent", 1, nil,
 				fsm.Step("fan", always(func(r run) fsm.Outcome {
 					return r.Spawn(fsm.ChildOf(child, 1, nil), fsm.ChildOf(child, 2, nil), fsm.ChildOf(child, 3, nil)).Then("join")
-				})),
-				fsm.Step("join", done),
+				}), nil),
+				fsm.Step("join", done, nil),
 			)
 			f.register(d, child)
 			id := start(f, d, 1, nil)
@@ -100,9 +100,9 @@ func TestAnOpenUnitHoldsUpOnlyItsInstance(t *testing.T) {
 		},
 		"Timeout": func(f *fixture) (string, func(), func()) {
 			child := parker("child", "never")
-			d := fsm.Define("parent", 1,
-				fsm.Step("fan", always(func(r run) fsm.Outcome { return r.Spawn(fsm.ChildOf(child, 1, nil)).Then("join").Within(minute) })),
-				fsm.Step("join", done),
+			d := fsm.Define("parent", 1, nil,
+				fsm.Step("fan", always(func(r run) fsm.Outcome { return r.Spawn(fsm.ChildOf(child, 1, nil)).Then("join").Within(minute) }), nil),
+				fsm.Step("join", done, nil),
 			)
 			f.register(d, child)
 			id := start(f, d, 1, nil)

@@ -234,8 +234,8 @@ func TestQueuesAreApart(t *testing.T) {
 	eachWith(t, fsm.Options{Queues: map[string]int{"slow": 2, "fast": 10}}, func(f *fixture) {
 		t := f.t
 		held := newGate(t)
-		slow := machine("slow", func(_ context.Context, r run) (fsm.Outcome, error) { held.pass(r.ID); return r.Done(nil), nil }).Queue("slow")
-		fast := machine("fast", done).Queue("fast")
+		slow := machine("slow", func(_ context.Context, r run) (fsm.Outcome, error) { held.pass(r.ID); return r.Done(nil), nil }, with{Queue: "slow"})
+		fast := machine("fast", done, with{Queue: "fast"})
 		f.register(slow, fast)
 		for range 5 {
 			start(f, slow, 0, nil)

@@ -94,7 +94,7 @@ func TestProgressForgivesCrashes(t *testing.T) {
 		t := f.t
 		dead := newGate(t)
 		var runs tally
-		d := fsm.Define("unlucky", 1, fsm.Step("again", func(_ context.Context, r run) (fsm.Outcome, error) {
+		d := fsm.Define("unlucky", 1, nil, fsm.Step("again", func(_ context.Context, r run) (fsm.Outcome, error) {
 			if runs.add(fmt.Sprint(r.State)) == 1 {
 				dead.pass(r.ID)
 			}
@@ -102,7 +102,7 @@ func TestProgressForgivesCrashes(t *testing.T) {
 				return r.Done(r.Crashes), nil
 			}
 			return r.Next("again"), nil
-		}))
+		}, nil))
 		id := start(f, d, 0, nil)
 		var waits []func()
 		for range 5 {

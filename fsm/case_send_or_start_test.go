@@ -14,14 +14,14 @@ import (
 func TestSendOrStartLosesNothing(t *testing.T) {
 	each(t, func(f *fixture) {
 		t := f.t
-		d := fsm.Define("cart", 1,
-			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("add").Then("add") })),
+		d := fsm.Define("cart", 1, nil,
+			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("add").Then("add") }), nil),
 			fsm.Step("add", func(_ context.Context, r run) (fsm.Outcome, error) {
 				if r.State += len(r.Awaited); r.State >= 3 {
 					return r.Done(r.State), nil
 				}
 				return r.Await("add").Then("add"), nil
-			}),
+			}, nil),
 		)
 		f.register(d)
 		var sent counter

@@ -56,14 +56,14 @@ func TestCase32ASignalIsSeenOnceWheneverItComes(t *testing.T) {
 		t := f.t
 		var during string
 		var once sync.Once
-		d := fsm.Define("always open", 1,
+		d := fsm.Define("always open", 1, &with{OnError: func(_ context.Context, r run, err error) (fsm.Outcome, error) { return r.Stop(err.Error()), nil }},
 			fsm.Step("first", func(_ context.Context, r run) (fsm.Outcome, error) {
 				if r.ID == during {
 					once.Do(func() { f.send(r.ID, "go", "during") })
 				}
 				return r.Next("second"), nil
-			}),
-			fsm.Step("second", always(func(r run) fsm.Outcome { return r.Await("go").Then("end") })),
+			}, nil),
+			fsm.Step("second", always(func(r run) fsm.Outcome { return r.Await("go").Then("end") }), nil),
 			fsm.Step("end", func(_ context.Context, r run) (fsm.Outcome, error) {
 				if r.Attempt == 1 && r.State == 1 {
 					return r.Replay(time.Hour), nil // the signals stay
@@ -72,8 +72,8 @@ func TestCase32ASignalIsSeenOnceWheneverItComes(t *testing.T) {
 					return r.Stop(fmt.Sprintf("was given %d of %d signals", len(r.Awaited), len(r.All))), nil
 				}
 				return r.Await("go").Then("end").Within(time.Minute), nil
-			}),
-		).OnError(func(_ context.Context, r run, err error) (fsm.Outcome, error) { return r.Stop(err.Error()), nil })
+			}, nil),
+		)
 		f.register(d)
 		before := start(f, d, 0, nil)
 		f.send(before, "go", "before")
@@ -102,10 +102,10 @@ func TestCase36ADuplicateIsProcessedOnce(t *testing.T) {
 	each(t, func(f *fixture) {
 		t := f.t
 		var handled counter
-		d := fsm.Define("loop", 1, fsm.Step("turn", func(_ context.Context, r run) (fsm.Outcome, error) {
+		d := fsm.Define("loop", 1, nil, fsm.Step("turn", func(_ context.Context, r run) (fsm.Outcome, error) {
 			handled.n.Add(int64(len(r.Awaited)))
 			return r.Await("a").Then("turn"), nil
-		}))
+		}, nil))
 		f.register(d)
 		id := start(f, d, 0, nil)
 		f.drain()
@@ -129,9 +129,9 @@ func TestCase36ADuplicateIsProcessedOnce(t *testing.T) {
 func TestCase37KeysBelongToTheirNames(t *testing.T) {
 	each(t, func(f *fixture) {
 		t := f.t
-		d := fsm.Define("both", 1,
-			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("b").Then("end") })),
-			fsm.Step("end", always(func(r run) fsm.Outcome { return r.Done(len(r.All)) })),
+		d := fsm.Define("both", 1, nil,
+			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("b").Then("end") }), nil),
+			fsm.Step("end", always(func(r run) fsm.Outcome { return r.Done(len(r.All)) }), nil),
 		)
 		f.register(d)
 		id := start(f, d, 0, nil)
@@ -176,9 +176,9 @@ func TestCase39ASignalRacesTheEnd(t *testing.T) {
 	each(t, func(f *fixture) {
 		t := f.t
 		deaf := machine("deaf", done)
-		keen := fsm.Define("keen", 1,
-			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("end") })),
-			fsm.Step("end", done),
+		keen := fsm.Define("keen", 1, nil,
+			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("end") }), nil),
+			fsm.Step("end", done, nil),
 		)
 		f.register(deaf, keen)
 		var acknowledged counter
@@ -225,8 +225,8 @@ func TestCase39ASignalRacesTheEnd(t *testing.T) {
 // A signal that comes after the inbox was read is not consumed with what was in it.
 func TestCase40ALateSignalSurvivesTheConsumption(t *testing.T) {
 	each(t, func(f *fixture) {
-		d := fsm.Define("late", 1,
-			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("handle") })),
+		d := fsm.Define("late", 1, nil,
+			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("handle") }), nil),
 			fsm.Step("handle", func(_ context.Context, r run) (fsm.Outcome, error) {
 				r.State += len(r.Awaited)
 				if r.State == 1 {
@@ -236,7 +236,7 @@ func TestCase40ALateSignalSurvivesTheConsumption(t *testing.T) {
 					return r.Done(r.State), nil
 				}
 				return r.Await("go").Then("handle"), nil
-			}),
+			}, nil),
 		)
 		f.register(d)
 		id := start(f, d, 0, nil)
@@ -254,15 +254,15 @@ func TestCase41ASignalRacesTheTimeout(t *testing.T) {
 	each(t, func(f *fixture) {
 		t := f.t
 		var runs tally
-		d := fsm.Define("timed", 1,
-			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("woken").Within(time.Minute) })),
+		d := fsm.Define("timed", 1, nil,
+			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("woken").Within(time.Minute) }), nil),
 			fsm.Step("woken", func(_ context.Context, r run) (fsm.Outcome, error) {
 				runs.add(r.ID)
 				if !r.TimedOut && len(r.Awaited) != 1 {
 					return r.Stop("was woken for nothing"), nil
 				}
 				return r.Await("never").Then("woken").Within(24 * time.Hour), nil
-			}),
+			}, nil),
 		)
 		f.register(d)
 		for range rounds(10) {
@@ -315,14 +315,14 @@ func TestCase42AnOpenSenderDoesNotHideItsTarget(t *testing.T) {
 // What a wait ended with is the same for every attempt of the step.
 func TestAReplayKnowsThatTheWaitTimedOut(t *testing.T) {
 	each(t, func(f *fixture) {
-		d := fsm.Define("timed", 1,
-			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("end").Within(time.Minute) })),
+		d := fsm.Define("timed", 1, nil,
+			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("end").Within(time.Minute) }), nil),
 			fsm.Step("end", func(_ context.Context, r run) (fsm.Outcome, error) {
 				if r.Attempt == 1 {
 					return r.Replay(time.Minute), nil
 				}
 				return r.Done(r.TimedOut), nil
-			}),
+			}, nil),
 		)
 		f.register(d)
 		id := start(f, d, 0, nil)

@@ -142,7 +142,7 @@ func TestCase64AnEmptyQueueCostsLittle(t *testing.T) {
 func TestListsAreNarrowedAndPaged(t *testing.T) {
 	each(t, func(f *fixture) {
 		t := f.t
-		other := machine("other", done).Queue("apart")
+		other := machine("other", done, with{Queue: "apart"})
 		f.register(leaf)
 		var all []string
 		for i := range 7 {

@@ -22,10 +22,10 @@ import (
 // collector ends after four signals; its result is the keys of all that it was
 // given.
 func collector() *fsm.Definition[[]string] {
-	return fsm.Define("collector", 1,
+	return fsm.Define("collector", 1, nil,
 		fsm.Step("wait", func(_ context.Context, r *fsm.Run[[]string]) (fsm.Outcome, error) {
 			return r.Await("item").Then("collect"), nil
-		}),
+		}, nil),
 		fsm.Step("collect", func(_ context.Context, r *fsm.Run[[]string]) (fsm.Outcome, error) {
 			for _, s := range r.Awaited {
 				var key string
@@ -38,7 +38,7 @@ func collector() *fsm.Definition[[]string] {
 				return r.Done(r.State), nil
 			}
 			return r.Await("item").Then("collect"), nil
-		}),
+		}, nil),
 	)
 }
 

@@ -8,16 +8,6 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// OnCancel sets the step that runs when an instance is cancelled or passes its deadline,
-// and returns the definition. Such an instance is not finished: it continues with this
-// step and its current state, and its steps decide how it finishes. A wait is dropped;
-// signals stay in the inbox. Info.Cancelled and Info.CancelReason are set. Children are
-// cancelled. Default: the instance is finished.
-//
-// If a step is running, the cancel step runs after that step has returned. It does not
-// wait for a step that does not return within 10 s after its context was cancelled.
-func (d *Definition[S]) OnCancel(step string) *Definition[S] { d.onCancel = step; return d }
-
 // handOverTime is the time that a process has, in addition to the lease, to notice a
 // cancellation and to stop the running step. The cancel step does not run before that
 // time has passed, unless the process has handed the instance over.

@@ -15,14 +15,14 @@ import (
 // booking is a machine that waits with a changed state, and has a cancel step that
 // tells what it was given.
 func booking(name string, wait func(r run) fsm.Outcome) *fsm.Definition[int] {
-	return fsm.Define(name, 1,
-		fsm.Step("book", always(func(r run) fsm.Outcome { r.State = 7; return r.Next("wait") })),
-		fsm.Step("wait", always(wait)),
-		fsm.Step("end", done),
+	return fsm.Define(name, 1, &with{OnCancel: "refund"},
+		fsm.Step("book", always(func(r run) fsm.Outcome { r.State = 7; return r.Next("wait") }), nil),
+		fsm.Step("wait", always(wait), nil),
+		fsm.Step("end", done, nil),
 		fsm.Step("refund", always(func(r run) fsm.Outcome {
 			return r.Done(fmt.Sprintf("%d %v %s %d %d %v", r.State, r.Cancelled, r.CancelReason, len(r.All), len(r.Awaited), r.TimedOut))
-		})),
-	).OnCancel("refund")
+		}), nil),
+	)
 }
 
 // A cancelled instance runs its cancel step, with the state and the inbox that it had,
@@ -168,13 +168,13 @@ func TestTheCancelStepWaitsForTheStepThatRuns(t *testing.T) {
 				t := f.t
 				held := newGate(t)
 				var beside counter
-				d := fsm.Define("slow", 1,
+				d := fsm.Define("slow", 1, &with{OnCancel: "refund"},
 					fsm.Step("run", func(_ context.Context, r run) (fsm.Outcome, error) {
 						held.pass(r.ID)
 						r.State = 99
 						return r.Next("end"), nil
-					}),
-					fsm.Step("end", done),
+					}, nil),
+					fsm.Step("end", done, nil),
 					fsm.Step("refund", always(func(r run) fsm.Outcome {
 						select {
 						case <-held.open:
@@ -182,8 +182,8 @@ func TestTheCancelStepWaitsForTheStepThatRuns(t *testing.T) {
 							beside.add()
 						}
 						return r.Done(r.State)
-					})),
-				).OnCancel("refund")
+					}), nil),
+				)
 				f.register(d)
 				other := f.beside(f.clock, options)
 				other.register(d)
@@ -226,6 +226,6 @@ func TestTheCancelStepWaitsForTheStepThatRuns(t *testing.T) {
 // A cancel step that does not exist is a mistake of the definition.
 func TestTheCancelStepMustExist(t *testing.T) {
 	each(t, func(f *fixture) {
-		enginetest.As[error](f.t, f.Register(machine("m", done).OnCancel("missing")))
+		enginetest.As[error](f.t, f.Register(machine("m", done, with{OnCancel: "missing"})))
 	})
 }

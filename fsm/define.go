@@ -31,27 +31,56 @@ type StepFunc[S any] func(ctx context.Context, run *Run[S]) (Outcome, error)
 // keeps it.
 type ErrorFunc[S any] func(ctx context.Context, run *Run[S], err error) (Outcome, error)
 
-// StepOf is a named step of a definition.
+// StepOf is a named step of a definition. Step makes it.
 type StepOf[S any] struct {
 	name    string
 	fn      StepFunc[S]
-	timeout time.Duration
-	retry   retry.Policy
+	options StepOptions
 }
 
-// Step returns a step with a name and a function.
-func Step[S any](name string, fn func(context.Context, *Run[S]) (Outcome, error)) StepOf[S] {
-	return StepOf[S]{name: name, fn: fn}
+// StepOptions configure a step. The zero value of every field is its default.
+type StepOptions struct {
+	// Timeout is the time limit of the step. After that time the step's context is
+	// cancelled and the attempt fails. Default: Options.Timeout.
+	Timeout time.Duration
+	// Retry is the policy for failures of this step. Like the definition's policy, it
+	// applies to instances that are started from now on. Default: the definition's policy.
+	Retry retry.Policy
 }
 
-// Within limits the time of the step. After that time the step's context is cancelled and
-// the attempt fails. Within returns a changed copy.
-func (s StepOf[S]) Within(d time.Duration) StepOf[S] { s.timeout = d; return s }
+// Step returns a step with a name and a function. A nil options means the defaults.
+func Step[S any](name string, fn func(context.Context, *Run[S]) (Outcome, error), options *StepOptions) StepOf[S] {
+	s := StepOf[S]{name: name, fn: fn}
+	if options != nil {
+		s.options = *options
+	}
+	return s
+}
 
-// Retry sets the policy for failures of this step, replacing the definition's. Like the
-// definition's policy, it applies to instances that are started from now on. It returns a
-// changed copy.
-func (s StepOf[S]) Retry(p retry.Policy) StepOf[S] { s.retry = p; return s }
+// DefinitionOptions configure a definition. The zero value of every field is its default.
+type DefinitionOptions[S any] struct {
+	// Retry is the policy for failed steps. It is used if there is no error handler.
+	// Instances that were started before keep the policy that the definition had then;
+	// Machines.ChangeRetry changes it. Default: DefaultRetry.
+	Retry retry.Policy
+	// OnError is the error handler. Default: the retry policy decides.
+	OnError ErrorFunc[S]
+	// OnCancel is the step that runs when an instance is cancelled or passes its deadline.
+	// Such an instance is not finished: it continues with this step and its current state,
+	// and its steps decide how it finishes. A wait is dropped; signals stay in the inbox.
+	// Info.Cancelled and Info.CancelReason are set. Children are cancelled.
+	//
+	// If a step is running, the cancel step runs after that step has returned. It does not
+	// wait for a step that does not return within 10 s after its context was cancelled.
+	// Default: the instance is finished.
+	OnCancel string
+	// Queue is the queue of instances that are started without one. Default:
+	// DefaultQueue.
+	Queue string
+	// KeepHistory stores the outcome of every step of the definition's instances, until the
+	// instances are removed. It costs one row per step. Default: false.
+	KeepHistory bool
+}
 
 // Definition is a state machine: its name, its version and its steps over a state of type
 // S. An instance runs to completion on the version with which it was started. A process
@@ -59,45 +88,28 @@ func (s StepOf[S]) Retry(p retry.Policy) StepOf[S] { s.retry = p; return s }
 type Definition[S any] struct {
 	name    string
 	version int
-	first   string
 	steps   map[string]StepOf[S]
 	order   []string
-	onError ErrorFunc[S]
-	// onCancel is the step that runs when an instance is cancelled, or empty.
-	onCancel string
-	retry    retry.Policy
-	queue    string
-	history  bool
+	options DefinitionOptions[S]
 }
 
-// Define returns a definition. Its instances start with the first step. Mistakes are
-// reported by Machines.Register and Start.
-func Define[S any](name string, version int, steps ...StepOf[S]) *Definition[S] {
-	d := &Definition[S]{name: name, version: version, steps: map[string]StepOf[S]{}, retry: DefaultRetry, queue: DefaultQueue}
+// Define returns a definition. Its instances start with the first step. A nil options
+// means the defaults. Mistakes are reported by Machines.Register and Start.
+func Define[S any](name string, version int, options *DefinitionOptions[S], steps ...StepOf[S]) *Definition[S] {
+	d := &Definition[S]{name: name, version: version, steps: map[string]StepOf[S]{}}
+	if options != nil {
+		d.options = *options
+	}
+	edge.Default(&d.options.Queue, DefaultQueue)
+	if d.options.Retry.IsZero() {
+		d.options.Retry = DefaultRetry
+	}
 	for _, s := range steps {
 		d.steps[s.name] = s
 		d.order = append(d.order, s.name)
 	}
-	if len(steps) > 0 {
-		d.first = steps[0].name
-	}
 	return d
 }
-
-// OnError sets the error handler and returns the definition.
-func (d *Definition[S]) OnError(fn func(context.Context, *Run[S], error) (Outcome, error)) *Definition[S] {
-	d.onError = fn
-	return d
-}
-
-// Retry sets the policy for failed steps and returns the definition. The policy is used
-// if there is no error handler. Instances that were started before keep the policy that
-// the definition had then; Machines.ChangeRetry changes it.
-func (d *Definition[S]) Retry(p retry.Policy) *Definition[S] { d.retry = p; return d }
-
-// Queue sets the queue of instances that are started without one, and returns
-// the definition. Default: DefaultQueue.
-func (d *Definition[S]) Queue(name string) *Definition[S] { d.queue = name; return d }
 
 // Name returns the definition's name.
 func (d *Definition[S]) Name() string { return d.name }
@@ -112,7 +124,7 @@ func (d *Definition[S]) validate() error {
 	if err := edge.Name("definition", d.name); err != nil {
 		return err
 	}
-	if err := edge.Name("queue", d.queue); err != nil {
+	if err := edge.Name("queue", d.options.Queue); err != nil {
 		return err
 	}
 	if err := edge.Version("version of fsm "+d.name, d.version); err != nil {
@@ -128,17 +140,17 @@ func (d *Definition[S]) validate() error {
 		if err := edge.Name("step", name); err != nil {
 			return err
 		}
-		if s.fn == nil || s.timeout < 0 {
+		if s.fn == nil || s.options.Timeout < 0 {
 			return fault.Invalidf("step "+name, "must have a function and a timeout that is not negative")
 		}
-		if err := s.retry.Validate(); err != nil && !s.retry.IsZero() {
+		if err := s.options.Retry.Validate(); err != nil && !s.options.Retry.IsZero() {
 			return fmt.Errorf("step %s: %w", name, err)
 		}
 	}
-	if d.onCancel != "" && !d.has(d.onCancel) {
-		return fault.Invalidf("fsm "+d.name, "must have its cancel step %q", d.onCancel)
+	if d.options.OnCancel != "" && !d.has(d.options.OnCancel) {
+		return fault.Invalidf("fsm "+d.name, "must have its cancel step %q", d.options.OnCancel)
 	}
-	return d.retry.Validate()
+	return d.options.Retry.Validate()
 }
 
 // machine is a definition without its type parameter.
@@ -186,10 +198,8 @@ func (d *Definition[S]) execute(ctx context.Context, e *execution, then func(*de
 
 func (d *Definition[S]) step(ctx context.Context, e *execution, run *Run[S], then func(Outcome, error)) {
 	step := d.steps[e.instance.Step]
-	timeout := e.machines.options.Timeout
-	if step.timeout > 0 {
-		timeout = step.timeout
-	}
+	timeout := step.options.Timeout
+	edge.Default(&timeout, e.machines.options.Timeout)
 	ctx, span := e.traced(ctx)
 	var outcome Outcome
 	e.call(ctx, timeout, func(ctx context.Context) (err error) {
@@ -214,7 +224,7 @@ func (d *Definition[S]) recoverFrom(ctx context.Context, e *execution, cause err
 		then(failed(err), nil)
 		return
 	}
-	if d.onError == nil {
+	if d.options.OnError == nil {
 		then(d.again(ctx, e, run, cause))
 		return
 	}
@@ -225,7 +235,7 @@ func (d *Definition[S]) recoverFrom(ctx context.Context, e *execution, cause err
 func (d *Definition[S]) handle(ctx context.Context, e *execution, run *Run[S], cause error, then func(*decision, error)) {
 	var outcome Outcome
 	e.call(ctx, e.machines.options.Timeout, func(ctx context.Context) (err error) {
-		outcome, err = d.onError(ctx, run, cause)
+		outcome, err = d.options.OnError(ctx, run, cause)
 		return err
 	}, func(err error) {
 		var decided *decision

@@ -14,10 +14,10 @@ import (
 func TestAnUnknownStepWaitsForAProcessThatHasIt(t *testing.T) {
 	each(t, func(f *fixture) {
 		t := f.t
-		old := fsm.Define("order", 1, fsm.Step("charge", done))
-		renewed := fsm.Define("order", 1,
-			fsm.Step("charge", always(func(r run) fsm.Outcome { return r.Await("paid").Then("ship") })),
-			fsm.Step("ship", always(func(r run) fsm.Outcome { return r.Done("shipped") })),
+		old := fsm.Define("order", 1, nil, fsm.Step("charge", done, nil))
+		renewed := fsm.Define("order", 1, nil,
+			fsm.Step("charge", always(func(r run) fsm.Outcome { return r.Await("paid").Then("ship") }), nil),
+			fsm.Step("ship", always(func(r run) fsm.Outcome { return r.Done("shipped") }), nil),
 		)
 		newer := f.other(nil)
 		newer.register(renewed)
@@ -68,10 +68,10 @@ func TestUnroutedRowsWithoutAStepAreTaken(t *testing.T) {
 func TestAStateThatDoesNotDecodeWaitsForABinaryThatReadsIt(t *testing.T) {
 	each(t, func(f *fixture) {
 		t := f.t
-		text := fsm.Define("typed", 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[string]) (fsm.Outcome, error) {
+		text := fsm.Define("typed", 1, nil, fsm.Step("only", func(_ context.Context, r *fsm.Run[string]) (fsm.Outcome, error) {
 			return r.Done(r.State), nil
-		}))
-		number := fsm.Define("typed", 1, fsm.Step("only", done))
+		}, nil))
+		number := fsm.Define("typed", 1, nil, fsm.Step("only", done, nil))
 		other := f.other(nil)
 		other.register(text)
 		f.register(number)
@@ -102,20 +102,19 @@ func TestAStateThatDoesNotDecodeWaitsForABinaryThatReadsIt(t *testing.T) {
 func TestTheErrorHandlerDecidesAboutAStateThatDoesNotDecode(t *testing.T) {
 	each(t, func(f *fixture) {
 		t := f.t
-		text := fsm.Define("typed", 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[string]) (fsm.Outcome, error) {
+		text := fsm.Define("typed", 1, nil, fsm.Step("only", func(_ context.Context, r *fsm.Run[string]) (fsm.Outcome, error) {
 			return r.Done(r.State), nil
-		}))
-		number := fsm.Define("typed", 1, fsm.Step("only", done), fsm.Step("repair", done)).
-			OnError(func(_ context.Context, r run, err error) (fsm.Outcome, error) {
-				if r.State != 0 || err == nil {
-					t.Errorf("the handler has state %d and error %v", r.State, err)
-				}
-				if r.Attempt == 1 {
-					return r.Replay(time.Second), nil
-				}
-				r.State = 7
-				return r.Next("repair"), nil
-			})
+		}, nil))
+		number := fsm.Define("typed", 1, &with{OnError: func(_ context.Context, r run, err error) (fsm.Outcome, error) {
+			if r.State != 0 || err == nil {
+				t.Errorf("the handler has state %d and error %v", r.State, err)
+			}
+			if r.Attempt == 1 {
+				return r.Replay(time.Second), nil
+			}
+			r.State = 7
+			return r.Next("repair"), nil
+		}}, fsm.Step("only", done, nil), fsm.Step("repair", done, nil))
 		f.register(number)
 		started, err := fsm.Start(t.Context(), f.eng, text, "new form", nil)
 		enginetest.NoError(t, err)
@@ -132,7 +131,7 @@ func TestTheErrorHandlerDecidesAboutAStateThatDoesNotDecode(t *testing.T) {
 func TestAScheduleIsNotSetBackToAnOlderVersion(t *testing.T) {
 	each(t, func(f *fixture) {
 		t := f.t
-		one, two := fsm.Define("report", 1, fsm.Step("only", done)), fsm.Define("report", 2, fsm.Step("only", done))
+		one, two := fsm.Define("report", 1, nil, fsm.Step("only", done, nil)), fsm.Define("report", 2, nil, fsm.Step("only", done, nil))
 		var kept []int
 		set := func(d *fsm.Definition[int], o fsm.ScheduleOptions) {
 			t.Helper()
@@ -157,7 +156,7 @@ func TestAScheduleIsNotSetBackToAnOlderVersion(t *testing.T) {
 		}
 		set(one, fsm.ScheduleOptions{Downgrade: true})
 		want(1, 1)
-		other := fsm.Define("other", 1, fsm.Step("only", done))
+		other := fsm.Define("other", 1, nil, fsm.Step("only", done, nil))
 		set(two, fsm.ScheduleOptions{})
 		enginetest.NoError(t, fsm.SetSchedule(t.Context(), f.eng, "nightly", "@every 1h", other, 3, nil))
 		want(1, 3)

@@ -22,7 +22,7 @@ func TestReplaysDoNotUseUpTheRetryPolicy(t *testing.T) {
 				return r.Replay(time.Second), nil
 			}
 			return fsm.Outcome{}, errors.New("service is down")
-		}).Retry(retry.Fixed(3, time.Second))
+		}, with{Retry: retry.Fixed(3, time.Second)})
 		f.register(d)
 		id := start(f, d, 0, nil)
 		f.drain()
@@ -48,7 +48,7 @@ func TestProgressResetsAttemptsAndFailures(t *testing.T) {
 	each(t, func(f *fixture) {
 		var seen [][2]int
 		note := func(r run) { seen = append(seen, [2]int{r.Attempt, r.Failures}) }
-		d := fsm.Define("moving", 1,
+		d := fsm.Define("moving", 1, &with{OnError: func(_ context.Context, r run, _ error) (fsm.Outcome, error) { return r.Replay(0), nil }},
 			fsm.Step("first", func(_ context.Context, r run) (fsm.Outcome, error) {
 				note(r)
 				switch r.Attempt {
@@ -58,15 +58,15 @@ func TestProgressResetsAttemptsAndFailures(t *testing.T) {
 					return fsm.Outcome{}, errors.New("not yet")
 				}
 				return r.Next("second"), nil
-			}),
+			}, nil),
 			fsm.Step("second", func(_ context.Context, r run) (fsm.Outcome, error) {
 				note(r)
 				if r.Failures == 0 {
 					return fsm.Outcome{}, errors.New("not yet")
 				}
 				return r.Done(nil), nil
-			}),
-		).OnError(func(_ context.Context, r run, _ error) (fsm.Outcome, error) { return r.Replay(0), nil })
+			}, nil),
+		)
 		f.register(d)
 		id := start(f, d, 0, nil)
 		f.drain()

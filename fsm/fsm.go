@@ -4,9 +4,9 @@
 // The guarantee: the new state is committed before execution proceeds. After a crash
 // before the commit, the whole step runs again.
 //
-//	var Order = fsm.Define("order", 1,
-//		fsm.Step("charge", charge),
-//		fsm.Step("ship", ship),
+//	var Order = fsm.Define("order", 1, nil,
+//		fsm.Step("charge", charge, nil),
+//		fsm.Step("ship", ship, nil),
 //	)
 //
 //	func charge(ctx context.Context, run *fsm.Run[OrderState]) (fsm.Outcome, error) {

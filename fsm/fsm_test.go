@@ -128,30 +128,30 @@ func (l *log) add(format string, args ...any) {
 }
 
 // leaf is a machine that ends at once: with its state, or failing for 2.
-var leaf = fsm.Define("leaf", 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
+var leaf = fsm.Define("leaf", 1, nil, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
 	if r.State == 2 {
 		return r.Stop("two"), nil
 	}
 	return r.Done(r.State * 10), nil
-}))
+}, nil))
 
 // TestOrderFulfilment takes an instance through all outcomes: a step that is
 // tried again, an await, a fan-out with a failing child and one whose key is
 // taken, and the end.
 func TestOrderFulfilment(t *testing.T) {
 	each(t, func(f *fixture) {
-		order := fsm.Define("order", 1,
+		order := fsm.Define("order", 1, nil,
 			fsm.Step("charge", func(_ context.Context, r *fsm.Run[log]) (fsm.Outcome, error) {
 				r.State.add("charge %d", r.Attempt)
 				if r.Attempt < 3 {
 					return fsm.Outcome{}, errors.New("declined")
 				}
 				return r.Next("confirm"), nil
-			}),
+			}, nil),
 			fsm.Step("confirm", func(_ context.Context, r *fsm.Run[log]) (fsm.Outcome, error) {
 				r.State.add("confirm")
 				return r.Await("paid", "void").Then("ship").Within(time.Hour), nil
-			}),
+			}, nil),
 			fsm.Step("ship", func(_ context.Context, r *fsm.Run[log]) (fsm.Outcome, error) {
 				r.State.add("ship after %d signals, timed out %v", len(r.Awaited), r.TimedOut)
 				children := []fsm.ChildSpec{
@@ -159,7 +159,7 @@ func TestOrderFulfilment(t *testing.T) {
 					fsm.ChildOf(leaf, 3, &fsm.StartOptions{Unique: "x"}), fsm.ChildOf(leaf, 4, &fsm.StartOptions{Unique: "x"}),
 				}
 				return r.Spawn(children...).Then("close"), nil
-			}),
+			}, nil),
 			fsm.Step("close", func(ctx context.Context, r *fsm.Run[log]) (fsm.Outcome, error) {
 				children, err := r.Children(ctx)
 				if err != nil {
@@ -170,7 +170,7 @@ func TestOrderFulfilment(t *testing.T) {
 				}
 				r.State.add("dropped %d", len(r.Dropped))
 				return r.Done(r.State.Lines), nil
-			}),
+			}, nil),
 		)
 		f.register(order, leaf)
 		id := start(f, order, log{}, nil)
@@ -198,7 +198,7 @@ func TestOrderFulfilment(t *testing.T) {
 func TestPartitionRunsInOrder(t *testing.T) {
 	each(t, func(f *fixture) {
 		var order []int
-		d := fsm.Define("step", 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
+		d := fsm.Define("step", 1, nil, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
 			if r.State == 1 && r.Attempt == 1 {
 				return r.Replay(time.Minute), nil
 			}
@@ -207,7 +207,7 @@ func TestPartitionRunsInOrder(t *testing.T) {
 				return r.Stop("two"), nil
 			}
 			return r.Done(nil), nil
-		}))
+		}, nil))
 		f.register(d)
 		options := &fsm.StartOptions{Partition: "customer 7"}
 		ids := make([]string, 5)
@@ -252,11 +252,11 @@ func TestUniqueKeyIsFreeAfterTheEnd(t *testing.T) {
 
 func TestAwaitTimesOut(t *testing.T) {
 	each(t, func(f *fixture) {
-		d := fsm.Define("wait", 1,
+		d := fsm.Define("wait", 1, nil,
 			fsm.Step("park", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
 				return r.Await("go").Then("end").Within(time.Hour), nil
-			}),
-			fsm.Step("end", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(r.TimedOut), nil }),
+			}, nil),
+			fsm.Step("end", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(r.TimedOut), nil }, nil),
 		)
 		f.register(d)
 		id := start(f, d, 0, nil)
@@ -274,15 +274,15 @@ func TestAwaitTimesOut(t *testing.T) {
 // Cancelling ends the instance and its children, wherever they are.
 func TestCancelCascades(t *testing.T) {
 	each(t, func(f *fixture) {
-		child := fsm.Define("child", 1,
-			fsm.Step("park", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Await("go").Then("end"), nil }),
-			fsm.Step("end", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(nil), nil }),
+		child := fsm.Define("child", 1, nil,
+			fsm.Step("park", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Await("go").Then("end"), nil }, nil),
+			fsm.Step("end", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(nil), nil }, nil),
 		)
-		parent := fsm.Define("parent", 1,
+		parent := fsm.Define("parent", 1, nil,
 			fsm.Step("fan", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
 				return r.Spawn(fsm.ChildOf(child, 1, nil), fsm.ChildOf(child, 2, &fsm.StartOptions{Delay: time.Hour})).Then("end"), nil
-			}),
-			fsm.Step("end", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(nil), nil }),
+			}, nil),
+			fsm.Step("end", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(nil), nil }, nil),
 		)
 		f.register(parent, child)
 		id := start(f, parent, 0, nil)
@@ -309,14 +309,14 @@ func TestCancelCascades(t *testing.T) {
 func TestRetryGoesOnFromTheFailedStep(t *testing.T) {
 	each(t, func(f *fixture) {
 		broken := true
-		d := fsm.Define("flaky", 1,
-			fsm.Step("one", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { r.State++; return r.Next("two"), nil }),
+		d := fsm.Define("flaky", 1, nil,
+			fsm.Step("one", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { r.State++; return r.Next("two"), nil }, nil),
 			fsm.Step("two", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
 				if broken {
 					return r.Stop("broken"), nil
 				}
 				return r.Done(r.State), nil
-			}),
+			}, nil),
 		)
 		f.register(d)
 		id := start(f, d, 0, &fsm.StartOptions{Unique: "u", Partition: "p"})
@@ -336,15 +336,15 @@ func TestRetryGoesOnFromTheFailedStep(t *testing.T) {
 // Signal-with-start finds the instance of a key or makes it.
 func TestSendOrStart(t *testing.T) {
 	each(t, func(f *fixture) {
-		d := fsm.Define("counter", 1,
-			fsm.Step("park", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Await("add").Then("add"), nil }),
+		d := fsm.Define("counter", 1, nil,
+			fsm.Step("park", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Await("add").Then("add"), nil }, nil),
 			fsm.Step("add", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
 				r.State += len(r.Awaited)
 				if r.State >= 3 {
 					return r.Done(r.State), nil
 				}
 				return r.Await("add").Then("add"), nil
-			}),
+			}, nil),
 		)
 		f.register(d)
 		var id string

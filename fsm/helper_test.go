@@ -44,17 +44,24 @@ func always(outcome func(r run) fsm.Outcome) step {
 	return func(_ context.Context, r run) (fsm.Outcome, error) { return outcome(r), nil }
 }
 
+// with are the options of a machine.
+type with = fsm.DefinitionOptions[int]
+
 // machine is a machine of one step.
-func machine(name string, fn step) *fsm.Definition[int] {
-	return fsm.Define(name, 1, fsm.Step("only", fn))
+func machine(name string, fn step, options ...with) *fsm.Definition[int] {
+	var o with
+	if len(options) > 0 {
+		o = options[0]
+	}
+	return fsm.Define(name, 1, &o, fsm.Step("only", fn, nil))
 }
 
 // parker is a machine that waits for one of the names and ends with how many
 // signals it was given.
 func parker(name string, names ...string) *fsm.Definition[int] {
-	return fsm.Define(name, 1,
-		fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await(names...).Then("end") })),
-		fsm.Step("end", always(func(r run) fsm.Outcome { return r.Done(len(r.Awaited)) })),
+	return fsm.Define(name, 1, nil,
+		fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await(names...).Then("end") }), nil),
+		fsm.Step("end", always(func(r run) fsm.Outcome { return r.Done(len(r.Awaited)) }), nil),
 	)
 }
 

@@ -29,11 +29,7 @@ type Transition struct {
 	Began, Ended time.Time
 }
 
-// KeepHistory stores the outcome of every step of the definition's instances, until the
-// instances are removed, and returns the definition. It costs one row per step.
-func (d *Definition[S]) KeepHistory() *Definition[S] { d.history = true; return d }
-
-func (d *Definition[S]) keepsHistory() bool { return d.history }
+func (d *Definition[S]) keepsHistory() bool { return d.options.KeepHistory }
 
 // DefaultHistory is the number of transitions that History returns by default.
 const DefaultHistory = 100

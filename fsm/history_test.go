@@ -13,19 +13,19 @@ import (
 
 // told is a machine that fails once, waits for a signal and for a child, and ends.
 func told() *fsm.Definition[int] {
-	return fsm.Define("told", 1,
+	return fsm.Define("told", 1, &with{Retry: retry.Fixed(3, time.Second), KeepHistory: true},
 		fsm.Step("charge", func(_ context.Context, r run) (fsm.Outcome, error) {
 			if r.Attempt == 1 {
 				return fsm.Outcome{}, errors.New("card declined")
 			}
 			return r.Next("ask"), nil
-		}),
-		fsm.Step("ask", func(_ context.Context, r run) (fsm.Outcome, error) { return r.Await("yes").Then("ship"), nil }),
+		}, nil),
+		fsm.Step("ask", func(_ context.Context, r run) (fsm.Outcome, error) { return r.Await("yes").Then("ship"), nil }, nil),
 		fsm.Step("ship", func(_ context.Context, r run) (fsm.Outcome, error) {
 			return r.Spawn(fsm.ChildOf(leaf, 0, nil)).Then("end"), nil
-		}),
-		fsm.Step("end", func(_ context.Context, r run) (fsm.Outcome, error) { return r.Done(nil), nil }),
-	).Retry(retry.Fixed(3, time.Second)).KeepHistory()
+		}, nil),
+		fsm.Step("end", func(_ context.Context, r run) (fsm.Outcome, error) { return r.Done(nil), nil }, nil),
+	)
 }
 
 func TestTheHistoryOfAnInstanceTellsWhatItsStepsCameTo(t *testing.T) {

@@ -64,15 +64,15 @@ func TestNonsenseFromAStepFailsTheInstance(t *testing.T) {
 			}, "must have a definition"},
 			"empty child spec": {func(r *fsm.Run[explosive]) fsm.Outcome { return r.Spawn(fsm.ChildSpec{}).Then("only") }, "ChildOf"},
 			"child of no machine": {func(r *fsm.Run[explosive]) fsm.Outcome {
-				return r.Spawn(fsm.ChildOf(fsm.Define[int]("empty", 1), 0, nil)).Then("only")
+				return r.Spawn(fsm.ChildOf(fsm.Define[int]("empty", 1, nil), 0, nil)).Then("only")
 			}, "at least one step"},
 			"child with a bad option": {func(r *fsm.Run[explosive]) fsm.Outcome {
 				return r.Spawn(fsm.ChildOf(leaf, 0, &fsm.StartOptions{Partition: strings.Repeat("k", 513)})).Then("only")
 			}, "512"},
 			"child with a bad state": {func(r *fsm.Run[explosive]) fsm.Outcome {
-				return r.Spawn(fsm.ChildOf(fsm.Define("c", 1, fsm.Step("s", func(context.Context, *fsm.Run[explosive]) (fsm.Outcome, error) {
+				return r.Spawn(fsm.ChildOf(fsm.Define("c", 1, nil, fsm.Step("s", func(context.Context, *fsm.Run[explosive]) (fsm.Outcome, error) {
 					return fsm.Outcome{}, nil
-				})), "writes", nil)).Then("only")
+				}, nil)), "writes", nil)).Then("only")
 			}, "boom while writing"},
 			"child with an id that exists": {func(r *fsm.Run[explosive]) fsm.Outcome {
 				return r.Spawn(fsm.ChildOf(leaf, 0, &fsm.StartOptions{ID: r.ID})).Then("only")
@@ -83,10 +83,10 @@ func TestNonsenseFromAStepFailsTheInstance(t *testing.T) {
 			"nothing after spawn": {func(r *fsm.Run[explosive]) fsm.Outcome { return r.Spawn(fsm.ChildOf(leaf, 0, nil)) }, "must name the step after the wait"},
 		} {
 			var runs counter
-			d := fsm.Define("nonsense "+name, 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[explosive]) (fsm.Outcome, error) {
+			d := fsm.Define("nonsense "+name, 1, &fsm.DefinitionOptions[explosive]{Retry: once}, fsm.Step("only", func(_ context.Context, r *fsm.Run[explosive]) (fsm.Outcome, error) {
 				runs.add()
 				return c.outcome(r), nil
-			})).Retry(once)
+			}, nil))
 			f.register(d)
 			id := start(f, d, "fine", nil)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -118,7 +118,7 @@ func TestNonsenseFromAStepFailsTheInstance(t *testing.T) {
 func TestAnInstanceThatThisBinaryCannotRunWaits(t *testing.T) {
 	each(t, func(f *fixture) {
 		t := f.t
-		d := fsm.Define("reader", 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[explosive]) (fsm.Outcome, error) { return r.Done(nil), nil }))
+		d := fsm.Define("reader", 1, nil, fsm.Step("only", func(_ context.Context, r *fsm.Run[explosive]) (fsm.Outcome, error) { return r.Done(nil), nil }, nil))
 		f.register(d)
 		panics, garbage, gone := start(f, d, "reads", nil), start(f, d, "x", nil), start(f, d, "x", nil)
 		f.db.Exec(t, "update "+f.table("instances")+" set state = '[1]' where id = ?", garbage)
@@ -163,9 +163,9 @@ func TestAStartIsCheckedBeforeAnythingIsWritten(t *testing.T) {
 		}
 		_, err := fsm.Start[int](t.Context(), f.eng, nil, 1, nil)
 		enginetest.As[*fault.Invalid](t, err)
-		_, err = fsm.Start(t.Context(), f.eng, fsm.Define("f", 1, fsm.Step("s", func(context.Context, *fsm.Run[func()]) (fsm.Outcome, error) {
+		_, err = fsm.Start(t.Context(), f.eng, fsm.Define("f", 1, nil, fsm.Step("s", func(context.Context, *fsm.Run[func()]) (fsm.Outcome, error) {
 			return fsm.Outcome{}, nil
-		})), func() {}, nil)
+		}, nil)), func() {}, nil)
 		enginetest.As[*fault.Invalid](t, err)
 		f.wantRows("instances", 0)
 		f.wantRows("uniques", 0)
@@ -206,14 +206,14 @@ func TestABadOutcomeDoesNotHurtItsGroup(t *testing.T) {
 	eachWith(t, fsm.Options{OnError: func(error) { refused.add() }}, func(f *fixture) {
 		t := f.t
 		var after counter
-		d := fsm.Define("group", 1,
+		d := fsm.Define("group", 1, nil,
 			fsm.Step("first", func(_ context.Context, r run) (fsm.Outcome, error) {
 				if r.State == 7 {
 					return r.Spawn(fsm.ChildOf(leaf, 1, &fsm.StartOptions{ID: r.ID})).Then("second"), nil
 				}
 				return r.Next("second"), nil
-			}),
-			fsm.Step("second", func(_ context.Context, r run) (fsm.Outcome, error) { after.add(); return r.Done(r.State), nil }),
+			}, nil),
+			fsm.Step("second", func(_ context.Context, r run) (fsm.Outcome, error) { after.add(); return r.Done(r.State), nil }, nil),
 		)
 		f.register(d, leaf)
 		var states []int

@@ -38,14 +38,14 @@ func (f *fixture) handled(name string) int {
 
 // ending is a machine whose last step lets signals arrive while it runs.
 func ending(name string, during func(r run), end func(r run) fsm.Outcome) *fsm.Definition[int] {
-	return fsm.Define(name, 1,
-		fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("end") })),
+	return fsm.Define(name, 1, &with{KeepHistory: true},
+		fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("end") }), nil),
 		fsm.Step("end", func(_ context.Context, r run) (fsm.Outcome, error) {
 			r.State += len(r.Awaited)
 			during(r)
 			return end(r), nil
-		}),
-	).KeepHistory()
+		}, nil),
+	)
 }
 
 // A signal that arrives during the last step is given to another run of that step,
@@ -93,13 +93,13 @@ func TestASignalThatArrivesDuringTheLastStepIsReceived(t *testing.T) {
 // ending, which gets it in Awaited although it waited for nothing.
 func TestASignalThatWasAwaitedOnceIsGivenToTheLastStep(t *testing.T) {
 	each(t, func(f *fixture) {
-		d := fsm.Define("once", 1,
-			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("work") })),
+		d := fsm.Define("once", 1, nil,
+			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("work") }), nil),
 			fsm.Step("work", func(_ context.Context, r run) (fsm.Outcome, error) {
 				f.send(r.ID, "go", nil)
 				return r.Next("end"), nil
-			}),
-			fsm.Step("end", always(func(r run) fsm.Outcome { return r.Done(len(r.Awaited)) })),
+			}, nil),
+			fsm.Step("end", always(func(r run) fsm.Outcome { return r.Done(len(r.Awaited)) }), nil),
 		)
 		f.register(d)
 		id := start(f, d, 0, nil)
@@ -114,15 +114,15 @@ func TestASignalThatWasAwaitedOnceIsGivenToTheLastStep(t *testing.T) {
 // timeout back.
 func TestASignalThatArrivesAfterTheTimeoutTakesItBack(t *testing.T) {
 	each(t, func(f *fixture) {
-		d := fsm.Define("signup", 1,
-			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("end").Within(time.Hour) })),
+		d := fsm.Define("signup", 1, nil,
+			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("end").Within(time.Hour) }), nil),
 			fsm.Step("end", func(_ context.Context, r run) (fsm.Outcome, error) {
 				if r.TimedOut {
 					f.send(r.ID, "go", nil)
 					return r.Stop("never confirmed"), nil
 				}
 				return r.Done(len(r.Awaited)), nil
-			}),
+			}, nil),
 		)
 		f.register(d)
 		id := start(f, d, 0, nil)
@@ -149,7 +149,7 @@ func TestAnInstanceThatEndsRegardlessKeepsItsSignals(t *testing.T) {
 		_, err := f.Purge(t.Context(), time.Minute)
 		enginetest.NoError(t, err)
 		f.wantRows("signals", 0)
-		again := machine("badly", always(func(r run) fsm.Outcome { return r.Next("only").IgnoreSignals() })).Retry(once)
+		again := machine("badly", always(func(r run) fsm.Outcome { return r.Next("only").IgnoreSignals() }), with{Retry: once})
 		f.register(again)
 		id = start(f, again, 0, nil)
 		f.drain()
@@ -181,13 +181,13 @@ func (f *fixture) wantInbox(id string, want ...string) {
 func TestUnreceivedSignalsStayWithTheInstance(t *testing.T) {
 	each(t, func(f *fixture) {
 		t := f.t
-		fails := fsm.Define("fails", 1,
-			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("end") })),
+		fails := fsm.Define("fails", 1, &with{Retry: once},
+			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("end") }), nil),
 			fsm.Step("end", func(_ context.Context, r run) (fsm.Outcome, error) {
 				f.send(r.ID, "go", "late")
 				return fsm.Outcome{}, errors.New("no")
-			}),
-		).Retry(once)
+			}, nil),
+		)
 		cancelled, deaf := parker("cancelled", "go"), machine("deaf", done)
 		f.register(fails, cancelled, deaf)
 		failed, stopped := start(f, fails, 0, nil), start(f, cancelled, 0, nil)

@@ -35,13 +35,13 @@ func (p policies) of(step string) retry.Policy {
 }
 
 func (d *Definition[S]) policies() policies {
-	p := policies{Retry: d.retry}
+	p := policies{Retry: d.options.Retry}
 	for name, s := range d.steps {
-		if !s.retry.IsZero() {
+		if !s.options.Retry.IsZero() {
 			if p.Steps == nil {
 				p.Steps = map[string]retry.Policy{}
 			}
-			p.Steps[name] = s.retry
+			p.Steps[name] = s.options.Retry
 		}
 	}
 	return p

@@ -28,8 +28,8 @@ func TestPoliciesAndErrorsDecideAboutTheNextAttempt(t *testing.T) {
 			"stop":       {retry.Stop(cause), retry.Policy{}, 0},
 			"after":      {retry.After(7*time.Hour, cause), retry.Policy{}, 7 * time.Hour},
 		} {
-			only := fsm.Step("only", func(context.Context, run) (fsm.Outcome, error) { return fsm.Outcome{}, c.err })
-			d := fsm.Define("m "+name, 1, only.Retry(c.step)).Retry(retry.Fixed(3, time.Minute))
+			only := fsm.Step("only", func(context.Context, run) (fsm.Outcome, error) { return fsm.Outcome{}, c.err }, &fsm.StepOptions{Retry: c.step})
+			d := fsm.Define("m "+name, 1, &with{Retry: retry.Fixed(3, time.Minute)}, only)
 			f.register(d)
 			id := start(f, d, 0, nil)
 			f.drain()
@@ -54,7 +54,7 @@ func TestRetryAfterCountsAsAnAttempt(t *testing.T) {
 		d := machine("patient", func(context.Context, run) (fsm.Outcome, error) {
 			runs.add()
 			return fsm.Outcome{}, retry.After(time.Second, errors.New("busy"))
-		}).Retry(retry.Fixed(3, time.Hour))
+		}, with{Retry: retry.Fixed(3, time.Hour)})
 		f.register(d)
 		id := start(f, d, 0, nil)
 		f.drain()
@@ -88,7 +88,7 @@ func TestTheDefaultPolicyOutlivesALongOutage(t *testing.T) {
 
 func TestAStepWithAPolicyThatCannotBeObeyedIsRefused(t *testing.T) {
 	each(t, func(f *fixture) {
-		d := fsm.Define("bad", 1, fsm.Step("only", done).Retry(retry.Policy{Kind: "sometimes", MaxAttempts: 1}))
+		d := fsm.Define("bad", 1, nil, fsm.Step("only", done, &fsm.StepOptions{Retry: retry.Policy{Kind: "sometimes", MaxAttempts: 1}}))
 		if err := f.Register(d); err == nil {
 			f.t.Error("it was registered")
 		}
@@ -97,7 +97,7 @@ func TestAStepWithAPolicyThatCannotBeObeyedIsRefused(t *testing.T) {
 
 // failing returns a definition that fails with every attempt.
 func failing(p retry.Policy) *fsm.Definition[int] {
-	return fsm.Define("doomed", 1, fsm.Step("only", func(context.Context, run) (fsm.Outcome, error) { return fsm.Outcome{}, errors.New("down") })).Retry(p)
+	return fsm.Define("doomed", 1, &with{Retry: p}, fsm.Step("only", func(context.Context, run) (fsm.Outcome, error) { return fsm.Outcome{}, errors.New("down") }, nil))
 }
 
 // wantFailed checks that an instance has failed, with that number of attempts.

@@ -74,7 +74,7 @@ func (m *Machines) Announce(ctx context.Context) error { return m.record(ctx) }
 
 func (d *Definition[S]) describe() store.RecordedDefinition {
 	return store.RecordedDefinition{
-		Definition: store.Definition{FSM: d.name, Version: d.version}, First: d.first, Queue: d.queue, Steps: d.Steps(), Schema: schemaOf[S](), CancelStep: edge.Optional(d.onCancel),
+		Definition: store.Definition{FSM: d.name, Version: d.version}, First: d.order[0], Queue: d.options.Queue, Steps: d.Steps(), Schema: schemaOf[S](), CancelStep: edge.Optional(d.options.OnCancel),
 	}
 }
 
@@ -122,9 +122,9 @@ func (m *Machines) startRecorded(ctx context.Context, d Recorded, state json.Raw
 func (r Recorded) Definition() *Definition[json.RawMessage] {
 	steps := make([]StepOf[json.RawMessage], len(r.Steps))
 	for i, step := range r.Steps {
-		steps[i] = Step(step, elsewhere)
+		steps[i] = Step(step, elsewhere, nil)
 	}
-	return Define(r.Name, r.Version, steps...).Queue(r.Queue).OnCancel(r.OnCancel)
+	return Define(r.Name, r.Version, &DefinitionOptions[json.RawMessage]{Queue: r.Queue, OnCancel: r.OnCancel}, steps...)
 }
 
 // elsewhere replaces the code of a step, which another process has.

@@ -29,8 +29,8 @@ func ends[S any](_ context.Context, r *fsm.Run[S]) (fsm.Outcome, error) { return
 func TestARecordedMachineHasTheSchemaOfItsState(t *testing.T) {
 	each(t, func(f *fixture) {
 		t := f.t
-		f.register(fsm.Define("shaped", 1, fsm.Step("only", ends[shape])), fsm.Define("riddle", 1, fsm.Step("only", ends[riddle])),
-			fsm.Define("raw", 1, fsm.Step("only", ends[json.RawMessage])))
+		f.register(fsm.Define("shaped", 1, nil, fsm.Step("only", ends[shape], nil)), fsm.Define("riddle", 1, nil, fsm.Step("only", ends[riddle], nil)),
+			fsm.Define("raw", 1, nil, fsm.Step("only", ends[json.RawMessage], nil)))
 		enginetest.NoError(t, f.Announce(t.Context()))
 		all, err := f.Definitions(t.Context())
 		enginetest.NoError(t, err)

@@ -12,12 +12,12 @@ import (
 )
 
 // stopping stops if the state is 1, and fails otherwise.
-var stopping = fsm.Define("stopping", 1, fsm.Step("only", func(_ context.Context, r run) (fsm.Outcome, error) {
+var stopping = fsm.Define("stopping", 1, &with{Retry: once, KeepHistory: true}, fsm.Step("only", func(_ context.Context, r run) (fsm.Outcome, error) {
 	if r.State == 1 {
 		return r.Stop("declined"), nil
 	}
 	return fsm.Outcome{}, errors.New("broken")
-})).Retry(once).KeepHistory()
+}, nil))
 
 func TestStopIsAnIntendedEnd(t *testing.T) {
 	each(t, func(f *fixture) {

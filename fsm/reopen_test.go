@@ -97,7 +97,7 @@ func randomTrees(broken *bool) (*fsm.Definition[branch], *fsm.Definition[twig]) 
 		}
 		return all
 	}
-	child = fsm.Define("twig", 1,
+	child = fsm.Define("twig", 1, nil,
 		fsm.Step("grow", func(_ context.Context, r *fsm.Run[twig]) (fsm.Outcome, error) {
 			switch {
 			case r.State.Kind == "wait":
@@ -109,13 +109,13 @@ func randomTrees(broken *bool) (*fsm.Definition[branch], *fsm.Definition[twig]) 
 				return r.Replay(r.State.Limit), nil
 			}
 			return r.Next("end"), nil
-		}),
+		}, nil),
 		fsm.Step("end", func(ctx context.Context, r *fsm.Run[twig]) (fsm.Outcome, error) {
 			children, err := r.Children(ctx)
 			return r.Done(fmt.Sprint(r.TimedOut, summary(children))), err
-		}),
+		}, nil),
 	)
-	root := fsm.Define("root", 1, fsm.Step("run", func(ctx context.Context, r *fsm.Run[branch]) (fsm.Outcome, error) {
+	root := fsm.Define("root", 1, &fsm.DefinitionOptions[branch]{Retry: once}, fsm.Step("run", func(ctx context.Context, r *fsm.Run[branch]) (fsm.Outcome, error) {
 		if *broken {
 			return fsm.Outcome{}, errors.New("broken")
 		}
@@ -139,7 +139,7 @@ func randomTrees(broken *bool) (*fsm.Definition[branch], *fsm.Definition[twig]) 
 			o = o.CancelRest()
 		}
 		return o, nil
-	})).Retry(once)
+	}, nil))
 	return root, child
 }
 

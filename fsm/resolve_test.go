@@ -69,9 +69,9 @@ func TestACommitWithoutAnAnswerIsResolvedByItsProcess(t *testing.T) {
 			t.Run(what+"/"+how, func(t *testing.T) {
 				t.Parallel()
 				db, proxy := readable(t)
-				d := fsm.Define("cut", 1,
-					fsm.Step("first", always(func(r run) fsm.Outcome { return r.Next("second") })),
-					fsm.Step("second", always(func(r run) fsm.Outcome { return r.Done(nil) })),
+				d := fsm.Define("cut", 1, nil,
+					fsm.Step("first", always(func(r run) fsm.Outcome { return r.Next("second") }), nil),
+					fsm.Step("second", always(func(r run) fsm.Outcome { return r.Done(nil) }), nil),
 				)
 				f := dispatched(t, db, noCrash(t), d)
 				for range 3 {

@@ -11,12 +11,12 @@ import (
 // rest is a machine that spawns one child that ends, and two that do not become due,
 // and then goes through the steps "join" and "after".
 func rest(name string, spawn, join func(o fsm.Outcome) fsm.Outcome) *fsm.Definition[int] {
-	return fsm.Define(name, 1,
+	return fsm.Define(name, 1, nil,
 		fsm.Step("fan", always(func(r run) fsm.Outcome {
 			return spawn(r.Spawn(fsm.ChildOf(leaf, 1, nil), fsm.ChildOf(leaf, 1, late), fsm.ChildOf(leaf, 1, late)).Then("join"))
-		})),
-		fsm.Step("join", always(func(r run) fsm.Outcome { return join(r.Await("go").Then("after")) })),
-		fsm.Step("after", always(func(r run) fsm.Outcome { return r.Done(nil) })),
+		}), nil),
+		fsm.Step("join", always(func(r run) fsm.Outcome { return join(r.Await("go").Then("after")) }), nil),
+		fsm.Step("after", always(func(r run) fsm.Outcome { return r.Done(nil) }), nil),
 	)
 }
 

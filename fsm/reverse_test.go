@@ -16,14 +16,14 @@ import (
 
 // signup waits for a confirmation and tells a confirmed one from a timeout.
 func signup() *fsm.Definition[int] {
-	return fsm.Define("signup", 1,
-		fsm.Step("welcome", always(func(r run) fsm.Outcome { return r.Await("confirmed").Then("confirm").Within(48 * time.Hour) })),
+	return fsm.Define("signup", 1, nil,
+		fsm.Step("welcome", always(func(r run) fsm.Outcome { return r.Await("confirmed").Then("confirm").Within(48 * time.Hour) }), nil),
 		fsm.Step("confirm", always(func(r run) fsm.Outcome {
 			if r.TimedOut {
 				return r.Done("never confirmed")
 			}
 			return r.Done(fmt.Sprintf("a customer after %d signals", len(r.Awaited)))
-		})),
+		}), nil),
 	)
 }
 
@@ -105,15 +105,15 @@ func TestRetryGivesTheStepWhatItHad(t *testing.T) {
 	each(t, func(f *fixture) {
 		t := f.t
 		broken := true
-		d := fsm.Define("handles", 1,
-			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("handle").Within(time.Hour) })),
+		d := fsm.Define("handles", 1, &with{Retry: once},
+			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("handle").Within(time.Hour) }), nil),
 			fsm.Step("handle", func(_ context.Context, r run) (fsm.Outcome, error) {
 				if broken {
 					return fsm.Outcome{}, errors.New("no")
 				}
 				return r.Done(fmt.Sprint(len(r.Awaited), r.TimedOut)), nil
-			}),
-		).Retry(once)
+			}, nil),
+		)
 		f.register(d)
 		handling, timedOut := start(f, d, 0, nil), start(f, d, 0, nil)
 		f.drain()
@@ -205,7 +205,7 @@ func randomEvents(r *rand.Rand) []event {
 
 // scripted runs a script. A run that is in broken fails, until it is retried.
 func scripted(name string, script []action, broken *bool) *fsm.Definition[program] {
-	return fsm.Define(name, 1, fsm.Step("run", func(_ context.Context, r *fsm.Run[program]) (fsm.Outcome, error) {
+	return fsm.Define(name, 1, &fsm.DefinitionOptions[program]{Retry: once}, fsm.Step("run", func(_ context.Context, r *fsm.Run[program]) (fsm.Outcome, error) {
 		line := fmt.Sprint(r.State.At, r.TimedOut, r.Rerun)
 		for _, s := range r.Awaited {
 			line += " " + s.Name + string(s.Payload)
@@ -233,7 +233,7 @@ func scripted(name string, script []action, broken *bool) *fsm.Definition[progra
 			o = o.Keep()
 		}
 		return o, nil
-	})).Retry(once)
+	}, nil))
 }
 
 // play starts an instance of a script and lets the events happen to it. settle is

@@ -15,10 +15,10 @@ import (
 // counting returns a machine that counts its runs.
 func counting(name string) (*fsm.Definition[int], *atomic.Int64) {
 	var runs atomic.Int64
-	return fsm.Define(name, 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
+	return fsm.Define(name, 1, nil, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
 		runs.Add(1)
 		return r.Done(r.State), nil
-	})), &runs
+	}, nil)), &runs
 }
 
 func (f *fixture) schedule(name, spec string, d *fsm.Definition[int], options *fsm.ScheduleOptions) {

@@ -318,7 +318,7 @@ func TestSeed8DoesNotRun(t *testing.T) {
 // names arrive.
 func TestAChildHasItsVersion(t *testing.T) {
 	each(t, func(f *fixture) {
-		second := fsm.Define("versioned", 2, fsm.Step("only", always(func(r run) fsm.Outcome { return r.Done(r.Version) })))
+		second := fsm.Define("versioned", 2, nil, fsm.Step("only", always(func(r run) fsm.Outcome { return r.Done(r.Version) }), nil))
 		d := parentOf("parent", func(r run) fsm.Outcome {
 			return r.Spawn(fsm.ChildOf(second, 0, &fsm.StartOptions{Delay: 5 * time.Second}))
 		}, story)

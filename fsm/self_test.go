@@ -19,7 +19,11 @@ func TestAStepCanCancelItsInstanceInItsOutcome(t *testing.T) {
 				t := f.t
 				f.db.Exec(t, "create table written (n integer)")
 				runs, undone := 0, 0
-				d := fsm.Define("self", 1, fsm.Step("only", func(_ context.Context, r run) (fsm.Outcome, error) {
+				var o with
+				if compensates {
+					o.OnCancel = "undo"
+				}
+				d := fsm.Define("self", 1, &o, fsm.Step("only", func(_ context.Context, r run) (fsm.Outcome, error) {
 					runs++
 					return r.Done(nil).With(func(tx *perdure.Tx) error {
 						if _, err := tx.Exec("insert into written (n) values (1)"); err != nil {
@@ -27,13 +31,10 @@ func TestAStepCanCancelItsInstanceInItsOutcome(t *testing.T) {
 						}
 						return f.CancelIn(tx, r.ID, "changed my mind")
 					}), nil
-				}), fsm.Step("undo", func(_ context.Context, r run) (fsm.Outcome, error) {
+				}, nil), fsm.Step("undo", func(_ context.Context, r run) (fsm.Outcome, error) {
 					undone++
 					return r.Stop("undone"), nil
-				}))
-				if compensates {
-					d = d.OnCancel("undo")
-				}
+				}, nil))
 				f.register(d)
 				id := start(f, d, 0, nil)
 				f.drain()

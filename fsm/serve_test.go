@@ -14,7 +14,7 @@ import (
 func TestAQueueThatIsServedLaterRuns(t *testing.T) {
 	t.Parallel()
 	enginetest.Each(t, func(t *testing.T, db enginetest.Database) {
-		d := machine("late", done).Queue("late")
+		d := machine("late", done, with{Queue: "late"})
 		f := live(t, db, nil, d)
 		alarm, err := dispatch.NewWaker(f, nil)
 		enginetest.NoError(t, err)

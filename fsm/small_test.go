@@ -23,9 +23,9 @@ func TestMaxStateHoldsForStartsSignalsAndSchedules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachWith(t, fsm.Options{MaxState: c.limit}, func(f *fixture) {
 				ctx := f.t.Context()
-				d := fsm.Define("big", 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[string]) (fsm.Outcome, error) {
+				d := fsm.Define("big", 1, nil, fsm.Step("only", func(_ context.Context, r *fsm.Run[string]) (fsm.Outcome, error) {
 					return r.Await("go"), nil
-				}))
+				}, nil))
 				enginetest.NoError(f.t, f.Register(d))
 				large := strings.Repeat("x", 2<<20)
 				small, err := fsm.Start(ctx, f.eng, d, "", nil)
@@ -69,9 +69,9 @@ func each2(t *testing.T, n int, test func(f *fixture)) {
 func TestAStartMayNameItsFirstStep(t *testing.T) {
 	each(t, func(f *fixture) {
 		t := f.t
-		d := fsm.Define("late", 1,
-			fsm.Step("first", always(func(r run) fsm.Outcome { return r.Stop("the first step ran") })),
-			fsm.Step("second", done))
+		d := fsm.Define("late", 1, nil,
+			fsm.Step("first", always(func(r run) fsm.Outcome { return r.Stop("the first step ran") }), nil),
+			fsm.Step("second", done, nil))
 		parent := parentOf("parent", func(r run) fsm.Outcome { return r.Spawn(fsm.ChildOf(d, 7, &fsm.StartOptions{Step: "second"})) }, story)
 		f.register(d, parent)
 		id, tree := start(f, d, 3, &fsm.StartOptions{Step: "second"}), start(f, parent, 0, nil)
@@ -85,13 +85,13 @@ func TestAStartMayNameItsFirstStep(t *testing.T) {
 
 func TestAParentSeesTheStatesOfItsChildren(t *testing.T) {
 	each(t, func(f *fixture) {
-		child := fsm.Define("child", 1, fsm.Step("only", func(_ context.Context, r run) (fsm.Outcome, error) {
+		child := fsm.Define("child", 1, nil, fsm.Step("only", func(_ context.Context, r run) (fsm.Outcome, error) {
 			r.State *= 10
 			if r.State == 20 {
 				return r.Stop("two"), nil
 			}
 			return r.Done(nil), nil
-		}))
+		}, nil))
 		var states []string
 		d := parentOf("parent", func(r run) fsm.Outcome { return r.Spawn(fsm.ChildOf(child, 1, nil), fsm.ChildOf(child, 2, nil)) },
 			func(_ run, children []fsm.Child) any {

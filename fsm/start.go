@@ -220,7 +220,7 @@ func prepare[S any](d *Definition[S], state S, options *StartOptions, newID func
 	if err := o.validate(); err != nil {
 		return store.NewInstance{}, err
 	}
-	edge.Default(&o.Step, d.first)
+	edge.Default(&o.Step, d.order[0])
 	if !d.has(o.Step) {
 		return store.NewInstance{}, fault.Invalidf("StartOptions.Step", "must be a step of fsm %s version %d, got %q", d.name, d.version, o.Step)
 	}
@@ -233,7 +233,7 @@ func prepare[S any](d *Definition[S], state S, options *StartOptions, newID func
 		At: edge.OptionalTime(o.At), Delay: o.Delay, UniqueScope: int(o.UniqueScope),
 		Partition: edge.Optional(o.Partition), UniqueKey: edge.Optional(o.Unique),
 	}
-	edge.Default(&n.Queue, d.queue)
+	edge.Default(&n.Queue, d.options.Queue)
 	if n.ID == "" {
 		n.ID = newID()
 	}

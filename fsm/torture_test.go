@@ -78,37 +78,37 @@ func newTortured(l *ledger) tortured {
 				return r.Done(r.State)
 			}
 			return r.Next(fmt.Sprint("s", i+1))
-		})))
+		}), nil))
 	}
-	m.chain = fsm.Define("chain", 1, steps...)
-	m.waiter = fsm.Define("waiter", 1,
-		fsm.Step("park", noted(0, func(r *fsm.Run[int64]) fsm.Outcome { return r.Await("go").Then("again") })),
+	m.chain = fsm.Define("chain", 1, nil, steps...)
+	m.waiter = fsm.Define("waiter", 1, nil,
+		fsm.Step("park", noted(0, func(r *fsm.Run[int64]) fsm.Outcome { return r.Await("go").Then("again") }), nil),
 		fsm.Step("again", noted(1, func(r *fsm.Run[int64]) fsm.Outcome {
 			r.State += int64(len(r.Awaited))
 			return r.Await("never").Then("end").Within(50 * time.Millisecond)
-		})),
-		fsm.Step("end", noted(2, func(r *fsm.Run[int64]) fsm.Outcome { return r.Done(r.State) })),
+		}), nil),
+		fsm.Step("end", noted(2, func(r *fsm.Run[int64]) fsm.Outcome { return r.Done(r.State) }), nil),
 	)
-	child := fsm.Define("child", 1, fsm.Step("only", noted(0, func(r *fsm.Run[int64]) fsm.Outcome { return r.Done(r.State) })))
-	m.fan = fsm.Define("fan", 1,
+	child := fsm.Define("child", 1, nil, fsm.Step("only", noted(0, func(r *fsm.Run[int64]) fsm.Outcome { return r.Done(r.State) }), nil))
+	m.fan = fsm.Define("fan", 1, nil,
 		fsm.Step("spawn", noted(0, func(r *fsm.Run[int64]) fsm.Outcome {
 			return r.Spawn(fsm.ChildOf(child, 1, nil), fsm.ChildOf(child, 2, nil), fsm.ChildOf(child, 3, nil)).Then("join")
-		})),
+		}), nil),
 		fsm.Step("join", func(ctx context.Context, r *fsm.Run[int64]) (fsm.Outcome, error) {
 			children, err := r.Children(ctx)
 			if err != nil {
 				return fsm.Outcome{}, err
 			}
 			return r.Done(len(children)), l.note("step %s 1", r.ID)
-		}),
+		}, nil),
 	)
-	m.ordered = fsm.Define("ordered", 1, fsm.Step("only", func(ctx context.Context, r *fsm.Run[int64]) (fsm.Outcome, error) {
+	m.ordered = fsm.Define("ordered", 1, nil, fsm.Step("only", func(ctx context.Context, r *fsm.Run[int64]) (fsm.Outcome, error) {
 		if err := l.note("order %d %d", r.State%3, r.State); err != nil {
 			return fsm.Outcome{}, err
 		}
 		pause(ctx, time.Millisecond)
 		return r.Done(nil), ctx.Err()
-	}))
+	}, nil))
 	m.all = []fsm.Definer{m.chain, m.waiter, m.fan, m.ordered, child}
 	return m
 }

@@ -38,7 +38,7 @@ func treeBeside(b *testing.B, n int) {
 		b.Cleanup(func() { _ = alarm.Stop(context.WithoutCancel(b.Context())) })
 		return eng, machines
 	}
-	root, quick := wide("wide", 1), machine("quick", done).Queue("other")
+	root, quick := wide("wide", 1), machine("quick", done, with{Queue: "other"})
 	eng, machines := serve(fsm.DefaultQueue, root, leaf)
 	otherEng, other := serve("other", quick)
 	started, err := fsm.Start(b.Context(), eng, root, 0, nil)

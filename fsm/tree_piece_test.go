@@ -12,7 +12,7 @@ import (
 
 // endsAtOnce is a machine of one step.
 func endsAtOnce(name, queue string) *Definition[int] {
-	return Define(name, 1, Step("only", func(_ context.Context, r *Run[int]) (Outcome, error) { return r.Done(nil), nil })).Queue(queue)
+	return Define(name, 1, &DefinitionOptions[int]{Queue: queue}, Step("only", func(_ context.Context, r *Run[int]) (Outcome, error) { return r.Done(nil), nil }, nil))
 }
 
 // While a transaction that ends a piece of a tree is open, with a deadline that has
@@ -37,16 +37,16 @@ func TestOtherQueuesDoNotWaitForAPieceOfATree(t *testing.T) {
 	eng, m := open("tree")
 	child := endsAtOnce("child", "tree")
 	late := &StartOptions{Delay: 1 << 60}
-	root := Define("root", 1,
+	root := Define("root", 1, &DefinitionOptions[int]{Queue: "tree"},
 		Step("fan", func(_ context.Context, r *Run[int]) (Outcome, error) {
 			specs := make([]ChildSpec, 2*treeChildren)
 			for i := range specs {
 				specs[i] = ChildOf(child, 0, late)
 			}
 			return r.Spawn(specs...).Then("join"), nil
-		}),
-		Step("join", func(_ context.Context, r *Run[int]) (Outcome, error) { return r.Done(nil), nil }),
-	).Queue("tree")
+		}, nil),
+		Step("join", func(_ context.Context, r *Run[int]) (Outcome, error) { return r.Done(nil), nil }, nil),
+	)
 	if err := m.Register(root, child); err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func (m *Machines) unreadDelay(err error) time.Duration {
 // Without an error handler the instance waits for a binary that can read it, without
 // counting an attempt.
 func (d *Definition[S]) unread(ctx context.Context, e *execution, cause error, then func(*decision, error)) {
-	if d.onError == nil {
+	if d.options.OnError == nil {
 		then(nil, cause)
 		return
 	}

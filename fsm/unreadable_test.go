@@ -77,7 +77,7 @@ func TestStartRefusesATimeThatCannotBeStored(t *testing.T) {
 // A recorded definition that cannot be read does not hide the others.
 func TestNoDefinitionHidesOthers(t *testing.T) {
 	each(t, func(f *fixture) {
-		f.register(leaf, fsm.Define("other", 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(nil), nil })))
+		f.register(leaf, fsm.Define("other", 1, nil, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(nil), nil }, nil)))
 		f.drain()
 		f.db.Exec(t, "update "+f.db.Table("perdure", "definitions")+" set steps = '1' where fsm = 'other'")
 		all, err := f.Definitions(t.Context())

@@ -155,9 +155,10 @@ func (r *Registry) forget(found map[key]bool) {
 func (r *Registry) machine(d Definition) *fsm.Definition[json.RawMessage] {
 	steps := make([]fsm.StepOf[json.RawMessage], len(d.Steps))
 	for i, s := range d.Steps {
-		steps[i] = fsm.Step(s.Name, r.call).Within(MaxTimeout + time.Minute).Retry(s.Retry)
+		steps[i] = fsm.Step(s.Name, r.call, &fsm.StepOptions{Timeout: MaxTimeout + time.Minute, Retry: s.Retry})
 	}
-	return fsm.Define(d.Name, d.Version, steps...).Queue(d.Queue).Retry(d.Retry).OnCancel(d.OnCancel).KeepHistory()
+	options := fsm.DefinitionOptions[json.RawMessage]{Queue: d.Queue, Retry: d.Retry, OnCancel: d.OnCancel, KeepHistory: true}
+	return fsm.Define(d.Name, d.Version, &options, steps...)
 }
 
 func (r *Registry) lookup(name string, version int) (loaded, bool) {

@@ -121,7 +121,7 @@ func (Conformance) VersionKeepsItsSteps(t *testing.T, db enginetest.Database) {
 
 func (Conformance) MachineOfAProgramIsNotReplaced(t *testing.T, db enginetest.Database) {
 	f := newFixture(t, db)
-	ours := fsm.Define("order", 1, fsm.Step("charge", func(_ context.Context, run *fsm.Run[int]) (fsm.Outcome, error) { return run.Done("go"), nil }))
+	ours := fsm.Define("order", 1, nil, fsm.Step("charge", func(_ context.Context, run *fsm.Run[int]) (fsm.Outcome, error) { return run.Done("go"), nil }, nil))
 	enginetest.NoError(t, f.machines.Register(ours))
 	started, err := fsm.Start(t.Context(), f.eng, ours, 1, nil)
 	enginetest.NoError(t, err)

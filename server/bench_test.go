@@ -38,7 +38,7 @@ func newBench(b *testing.B, name string) *bench {
 	b.Helper()
 	db := enginetest.New(b, name)
 	eng := db.Open(b, &perdure.Options{})
-	quick := fsm.Define("quick", 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(r.State), nil }))
+	quick := fsm.Define("quick", 1, nil, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(r.State), nil }, nil))
 	srv, err := server.New(eng, &server.Options{Definitions: []fsm.Definer{quick}})
 	enginetest.NoError(b, err)
 	enginetest.NoError(b, srv.Start())

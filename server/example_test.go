@@ -23,9 +23,9 @@ func Example() {
 		return
 	}
 	defer eng.Close()
-	greeter := fsm.Define("greeter", 1, fsm.Step("greet", func(_ context.Context, run *fsm.Run[string]) (fsm.Outcome, error) {
+	greeter := fsm.Define("greeter", 1, nil, fsm.Step("greet", func(_ context.Context, run *fsm.Run[string]) (fsm.Outcome, error) {
 		return run.Done("Hello " + run.State), nil
-	}))
+	}, nil))
 	srv, err := server.New(eng, &server.Options{Definitions: []fsm.Definer{greeter}})
 	if err != nil {
 		fmt.Println(err)

@@ -19,7 +19,7 @@ var needs = func() map[string]int {
 		asOperator: `
 			start-instance start-instances act-on-instances signal-instance cancel-instance terminate-instance delete-instance
 			retry-instance set-schedule change-schedule fire-schedule pause-schedule resume-schedule trigger-hook act-on-hooks
-			delete-hook retry-hook cancel-hook replay-hook retry-dead retry-consumer skip-consumer act-on-tasks start-process enqueue-task retry-task cancel-task
+			delete-hook retry-hook cancel-hook replay-hook retry-dead retry-consumer skip-consumer act-on-tasks start-process enqueue-task retry-task cancel-task delete-task
 			cancel-alarms act-on-alarms schedule-alarm cancel-alarm move-alarm skip-alarm fire-alarm retry-alarm spawn-actor
 			act-on-actors send-event stop-actor resume-actor move-timer skip-timer fire-timer list-audit`,
 		asAdmin: `

@@ -41,17 +41,17 @@ type order struct {
 }
 
 func orders() *fsm.Definition[order] {
-	return fsm.Define("order", 1,
+	return fsm.Define("order", 1, &fsm.DefinitionOptions[order]{Retry: retry.None()},
 		fsm.Step("charge", func(_ context.Context, r *fsm.Run[order]) (fsm.Outcome, error) {
 			if r.State.Refuse {
 				return fsm.Outcome{}, errors.New("card refused")
 			}
 			return r.Await("approved").Then("ship"), nil
-		}),
+		}, nil),
 		fsm.Step("ship", func(_ context.Context, r *fsm.Run[order]) (fsm.Outcome, error) {
 			r.State.Shipped = true
 			return r.Done(map[string]int{"paid": r.State.Amount}), nil
-		})).Retry(retry.None())
+		}, nil))
 }
 
 var errMail = errors.New("mail server is down")

@@ -201,6 +201,15 @@ func (v tour) tasks() {
 	v.post("/v1/tasks/"+id+"/retry", nil)
 	v.post("/v1/tasks/actions", object{"action": "cancel", "ids": []string{id}})
 	v.want(http.StatusNotFound, http.MethodGet, "/v1/tasks/999999", nil)
+	later := func() string {
+		return v.post("/v1/tasks", object{"type": "email", "payload": object{}, "at": "2100-01-01T00:00:00Z"}).text("id")
+	}
+	gone := later()
+	v.want(http.StatusNoContent, http.MethodDelete, "/v1/tasks/"+gone, nil)
+	v.want(http.StatusNotFound, http.MethodDelete, "/v1/tasks/"+gone, nil)
+	gone = later()
+	v.post("/v1/tasks/actions", object{"action": "delete", "ids": []string{gone}})
+	v.want(http.StatusNotFound, http.MethodGet, "/v1/tasks/"+gone, nil)
 }
 
 func (v tour) alarms() {

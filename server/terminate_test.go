@@ -18,11 +18,11 @@ func trips() *fsm.Definition[order] {
 			return r.Await(signal).Then("end"), nil
 		}
 	}
-	return fsm.Define("trip", 1,
-		fsm.Step("book", wait("booked")),
-		fsm.Step("refund", wait("refunded")),
-		fsm.Step("end", func(_ context.Context, r *fsm.Run[order]) (fsm.Outcome, error) { return r.Done(nil), nil }),
-	).OnCancel("refund")
+	return fsm.Define("trip", 1, &fsm.DefinitionOptions[order]{OnCancel: "refund"},
+		fsm.Step("book", wait("booked"), nil),
+		fsm.Step("refund", wait("refunded"), nil),
+		fsm.Step("end", func(_ context.Context, r *fsm.Run[order]) (fsm.Outcome, error) { return r.Done(nil), nil }, nil),
+	)
 }
 
 // trip starts an instance of trips and returns its path when it waits.

@@ -18,7 +18,7 @@ import (
 
 // Record is a stored task.
 type Record struct {
-	ID      int64
+	ID      string
 	Type    string
 	Payload json.RawMessage
 	Status  Status
@@ -39,9 +39,9 @@ type Record struct {
 
 // ErrorRecord is an error that a worker recorded.
 type ErrorRecord struct {
-	ID int64
-	// Task is 0 if the task no longer exists.
-	Task    int64
+	ID string
+	// Task is empty if the task no longer exists.
+	Task    string
 	Message string
 	Created time.Time
 }
@@ -51,7 +51,7 @@ type Filter struct {
 	Type     string
 	Statuses []Status
 	// IDs selects tasks by id. Default: all.
-	IDs []int64
+	IDs []string
 }
 
 const (
@@ -88,7 +88,14 @@ func (a *Admin) List(ctx context.Context, f Filter, cursor string, limit int) ([
 	if err != nil {
 		return nil, "", err
 	}
-	filter := store.TaskFilter{Type: f.Type, IDs: f.IDs, Before: before, Limit: limit + 1}
+	filter := store.TaskFilter{Type: f.Type, Before: before, Limit: limit + 1}
+	for _, id := range f.IDs {
+		n, err := numberOf(id)
+		if err != nil {
+			return nil, "", err
+		}
+		filter.IDs = append(filter.IDs, n)
+	}
 	for _, s := range f.Statuses {
 		if err := edge.OneOf("status", s, Statuses); err != nil {
 			return nil, "", err
@@ -102,25 +109,35 @@ func (a *Admin) List(ctx context.Context, f Filter, cursor string, limit int) ([
 	if err := a.read(ctx, a.rt.Store.ListTasks(filter, func(t store.TaskRow) { records = append(records, recordOf(t, filter.Now)) })); err != nil {
 		return nil, "", fmt.Errorf("list tasks: %w", err)
 	}
-	records, next := cut(records, limit, func(r Record) int64 { return r.ID })
+	records, next := cut(records, limit, func(r Record) string { return r.ID })
 	return records, next, nil
 }
 
-// Errors returns the errors of one task, or of all tasks if task is 0, newest first,
+// Errors returns the errors of one task, or of all tasks if id is empty, newest first,
 // and the cursor of the next page.
-func (a *Admin) Errors(ctx context.Context, task int64, cursor string, limit int) ([]ErrorRecord, string, error) {
+func (a *Admin) Errors(ctx context.Context, id, cursor string, limit int) ([]ErrorRecord, string, error) {
 	limit, before, err := page(cursor, limit)
 	if err != nil {
 		return nil, "", err
 	}
+	var n int64
+	if id != "" {
+		if n, err = numberOf(id); err != nil {
+			return nil, "", err
+		}
+	}
 	var records []ErrorRecord
-	list := a.rt.Store.ListTaskErrors(task, before, limit+1, func(e store.TaskErrorRow) {
-		records = append(records, ErrorRecord{ID: e.ID, Task: value(e.Task), Message: e.Message, Created: e.Created.UTC()})
+	list := a.rt.Store.ListTaskErrors(n, before, limit+1, func(e store.TaskErrorRow) {
+		record := ErrorRecord{ID: text(e.ID), Message: e.Message, Created: e.Created.UTC()}
+		if e.Task != nil {
+			record.Task = text(*e.Task)
+		}
+		records = append(records, record)
 	})
 	if err := a.read(ctx, list); err != nil {
 		return nil, "", fmt.Errorf("list errors: %w", err)
 	}
-	records, next := cut(records, limit, func(r ErrorRecord) int64 { return r.ID })
+	records, next := cut(records, limit, func(r ErrorRecord) string { return r.ID })
 	return records, next, nil
 }
 
@@ -140,18 +157,34 @@ func page(cursor string, limit int) (int, int64, error) {
 
 // cut returns a page of the rows and its cursor. There is one row more than limit if
 // there is another page.
-func cut[R any](rows []R, limit int, id func(R) int64) ([]R, string) {
+func cut[R any](rows []R, limit int, id func(R) string) ([]R, string) {
 	if len(rows) <= limit {
 		return rows, ""
 	}
-	return rows[:limit], strconv.FormatInt(id(rows[limit-1]), 10)
+	return rows[:limit], id(rows[limit-1])
+}
+
+// text returns the id of a task. In the database, ids are numbers.
+func text(id int64) string { return strconv.FormatInt(id, 10) }
+
+// numberOf returns the number of a task's id. No task has another id.
+func numberOf(id string) (int64, error) {
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil || n < 1 || text(n) != id {
+		return 0, &fault.NotFound{Kind: "task", ID: id}
+	}
+	return n, nil
 }
 
 // Get returns one task, or a *fault.NotFound.
-func (a *Admin) Get(ctx context.Context, id int64) (Record, error) {
+func (a *Admin) Get(ctx context.Context, id string) (Record, error) {
+	n, err := numberOf(id)
+	if err != nil {
+		return Record{}, err
+	}
 	var found Record
 	var now time.Time
-	if err := a.read(ctx, a.tellTime(&now), a.rt.Store.GetTask(id, func(t store.TaskRow) { found = recordOf(t, now) })); err != nil {
+	if err := a.read(ctx, a.tellTime(&now), a.rt.Store.GetTask(n, func(t store.TaskRow) { found = recordOf(t, now) })); err != nil {
 		return Record{}, fmt.Errorf("get task: %w", err)
 	}
 	return found, nil
@@ -160,40 +193,44 @@ func (a *Admin) Get(ctx context.Context, id int64) (Record, error) {
 // Retry makes a task due now, as if it had never run. If an earlier run has sent but
 // not recorded the result, nothing is sent again. For a running task it returns a
 // *perdure.StateError.
-func (a *Admin) Retry(ctx context.Context, id int64) error {
+func (a *Admin) Retry(ctx context.Context, id string) error {
 	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.RetryIn(tx, id) })
 }
 
 // RetryIn is Retry as part of a unit of work, which fails if the task cannot be
 // retried.
-func (a *Admin) RetryIn(tx *perdure.Tx, id int64) error {
+func (a *Admin) RetryIn(tx *perdure.Tx, id string) error {
 	return a.change(tx, "retry", id, a.rt.Store.ReviveTask)
 }
 
 // Cancel cancels a task. If the task is running, its context is cancelled soon and its
 // outcome is dropped. For a finished task it returns a *perdure.StateError.
-func (a *Admin) Cancel(ctx context.Context, id int64) error {
+func (a *Admin) Cancel(ctx context.Context, id string) error {
 	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.CancelIn(tx, id) })
 }
 
 // CancelIn is Cancel as part of a unit of work, which fails if the task cannot be
 // cancelled.
-func (a *Admin) CancelIn(tx *perdure.Tx, id int64) error {
+func (a *Admin) CancelIn(tx *perdure.Tx, id string) error {
 	return a.change(tx, "cancel", id, a.rt.Store.CancelTask)
 }
 
 // change records statements that must change the task. If they do not, it returns an
 // error with the reason.
-func (a *Admin) change(tx *perdure.Tx, verb string, id int64, stmts func(int64, store.Now, *int64) []sqldb.Stmt) error {
+func (a *Admin) change(tx *perdure.Tx, verb, id string, stmts func(int64, store.Now, *int64) []sqldb.Stmt) error {
+	n, err := numberOf(id)
+	if err != nil {
+		return host.In(tx).Fail(fmt.Errorf("%s task: %w", verb, err))
+	}
 	var changed int64
 	var found Record
 	var now time.Time
-	get := a.rt.Store.GetTask(id, func(t store.TaskRow) { found = recordOf(t, now) })
+	get := a.rt.Store.GetTask(n, func(t store.TaskRow) { found = recordOf(t, now) })
 	exists := get.Done
 	get.Done = func(rows int64) error {
 		err := exists(rows)
 		if err == nil && changed == 0 {
-			err = &perdure.StateError{Kind: "task", ID: strconv.FormatInt(id, 10), Status: string(found.Status), Finished: found.Status.Finished()}
+			err = &perdure.StateError{Kind: "task", ID: id, Status: string(found.Status), Finished: found.Status.Finished()}
 		}
 		if err != nil {
 			return fmt.Errorf("%s task: %w", verb, err)
@@ -201,49 +238,74 @@ func (a *Admin) change(tx *perdure.Tx, verb string, id int64, stmts func(int64, 
 		return nil
 	}
 	committed := func() { a.rt.Hub.Publish(topic, time.Time{}) }
-	return host.In(tx).Attach(committed, append(stmts(id, a.rt.Now(), &changed), a.tellTime(&now), get)...)
+	return host.In(tx).Attach(committed, append(stmts(n, a.rt.Now(), &changed), a.tellTime(&now), get)...)
 }
 
-// Purge removes tasks that were done or cancelled longer than age ago, and errors that
-// are older than age. On PostgreSQL it keeps tasks for at least an hour. It returns the
-// numbers of removed tasks and errors.
-func (a *Admin) Purge(ctx context.Context, age time.Duration) (tasks, errors int64, err error) {
-	if age < 0 {
-		return 0, 0, fault.Invalidf("age", "must not be negative, got %v", age)
-	}
-	tasks, err = a.repeat(ctx, func(removed *int64) []sqldb.Stmt { return a.rt.Store.SweepTasks(false, age, a.rt.Now(), removed) })
-	if err != nil {
-		return tasks, 0, fmt.Errorf("purge tasks: %w", err)
-	}
-	errors, err = a.repeat(ctx, func(removed *int64) []sqldb.Stmt { return a.rt.Store.PurgeTaskErrors(age, a.rt.Now(), removed) })
-	if err != nil {
-		return tasks, errors, fmt.Errorf("purge errors: %w", err)
-	}
-	return tasks, errors, nil
+// Delete removes a task permanently, in any status except running. It returns a
+// *perdure.StateError if the task is running: cancel it first. The facts of a business
+// process are kept.
+func (a *Admin) Delete(ctx context.Context, id string) error {
+	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.DeleteIn(tx, id) })
 }
 
-// PurgeDead removes dead letters: tasks that failed or were quarantined longer than age
-// ago. On PostgreSQL it keeps them for at least an hour. It returns the number of
-// removed tasks.
+// DeleteIn is Delete as part of a unit of work, which fails if the task cannot be
+// deleted.
+func (a *Admin) DeleteIn(tx *perdure.Tx, id string) error {
+	if err := a.deleteIn(tx, id); err != nil {
+		return host.In(tx).Fail(fmt.Errorf("delete task: %w", err))
+	}
+	return nil
+}
+
+func (a *Admin) deleteIn(tx *perdure.Tx, id string) error {
+	n, err := numberOf(id)
+	if err != nil {
+		return err
+	}
+	run, err := host.In(tx).Runner()
+	if err != nil {
+		return err
+	}
+	var deleted int64
+	if err := run.Run(tx.Context(), a.rt.Store.DeleteTask(n, &deleted)); err != nil || deleted == 1 {
+		return err
+	}
+	var status string
+	if err := run.Run(tx.Context(), a.rt.Store.GetTask(n, func(t store.TaskRow) { status = t.Status })); err != nil {
+		return bare(err)
+	}
+	return &perdure.StateError{Kind: "task", ID: id, Status: status}
+}
+
+// Purge removes tasks that were done or cancelled longer than age ago, and returns how
+// many it removed. On PostgreSQL it keeps tasks for at least an hour.
+func (a *Admin) Purge(ctx context.Context, age time.Duration) (int64, error) {
+	return a.purge(ctx, "tasks", age, func(removed *int64) []sqldb.Stmt { return a.rt.Store.SweepTasks(false, age, a.rt.Now(), removed) })
+}
+
+// PurgeDead is Purge for dead letters: tasks that failed or were quarantined.
 func (a *Admin) PurgeDead(ctx context.Context, age time.Duration) (int64, error) {
+	return a.purge(ctx, "tasks", age, func(removed *int64) []sqldb.Stmt { return a.rt.Store.SweepTasks(true, age, a.rt.Now(), removed) })
+}
+
+// PurgeErrors removes errors that are older than age, and returns how many it removed.
+func (a *Admin) PurgeErrors(ctx context.Context, age time.Duration) (int64, error) {
+	return a.purge(ctx, "errors", age, func(removed *int64) []sqldb.Stmt { return a.rt.Store.PurgeTaskErrors(age, a.rt.Now(), removed) })
+}
+
+// purge removes rows in batches until none is left.
+func (a *Admin) purge(ctx context.Context, what string, age time.Duration, stmts func(removed *int64) []sqldb.Stmt) (total int64, err error) {
 	if age < 0 {
 		return 0, fault.Invalidf("age", "must not be negative, got %v", age)
 	}
-	n, err := a.repeat(ctx, func(removed *int64) []sqldb.Stmt { return a.rt.Store.SweepTasks(true, age, a.rt.Now(), removed) })
-	if err != nil {
-		return n, fmt.Errorf("purge tasks: %w", err)
-	}
-	return n, nil
-}
-
-// repeat removes rows in batches until none is left.
-func (a *Admin) repeat(ctx context.Context, stmts func(removed *int64) []sqldb.Stmt) (total int64, err error) {
 	for {
 		var removed int64
-		if err := a.remove(ctx, &removed, stmts(&removed)...); err != nil || removed == 0 {
-			return total, err
+		if err := a.remove(ctx, &removed, stmts(&removed)...); err != nil {
+			return total, fmt.Errorf("purge %s: %w", what, err)
 		}
-		total += removed
+		if total += removed; removed == 0 {
+			return total, nil
+		}
 	}
 }
 
@@ -296,7 +358,7 @@ func (a *Admin) remove(ctx context.Context, removed *int64, stmts ...sqldb.Stmt)
 
 func recordOf(t store.TaskRow, now time.Time) Record {
 	return Record{
-		ID: t.ID, Type: t.Type, Payload: json.RawMessage(t.Payload), Status: Status(store.Refine(t.Status, t.Attempts, t.Scheduled, now)), Attempts: t.Attempts, Crashes: t.Crashes,
+		ID: text(t.ID), Type: t.Type, Payload: json.RawMessage(t.Payload), Status: Status(store.Refine(t.Status, t.Attempts, t.Scheduled, now)), Attempts: t.Attempts, Crashes: t.Crashes,
 		Outcome: json.RawMessage(value(t.Outcome)), Enqueued: t.Enqueued.UTC(), Scheduled: t.Scheduled.UTC(), Dequeued: value(t.Dequeued).UTC(),
 		Finished: value(t.Finished).UTC(), Worker: value(t.Worker), LeaseExpires: value(t.LeaseEnd).UTC(),
 	}

@@ -110,7 +110,7 @@ func TestOverdueTransactionsOfAWorkerAreEnded(t *testing.T) {
 			look(t, f)
 			equal(t, "a transaction within the limit", text(t, worker, "select 'goes on'"), "goes on")
 			cancelled := make(chan error, 1)
-			go func() { cancelled <- f.admin.Cancel(enginetest.Context(t), h.id) }()
+			go func() { cancelled <- f.admin.Cancel(enginetest.Context(t), idOf(h.id)) }()
 			limit("0")
 			look(t, f)
 			enginetest.NoError(t, <-cancelled)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,11 +42,11 @@ func workerRole(ctx context.Context, self *torture.Self) error {
 		Concurrency: args.Concurrency, Lease: time.Second, MaxCrashes: 1000, OnCrash: func(perdure.Crash) {}, OnError: func(error) {},
 		Senders: map[string]task.Sender{"email": func(ctx context.Context, _ json.RawMessage) (any, error) {
 			info := task.FromContext(ctx)
-			if _, err := fmt.Fprintf(ledger, "%d/%d/%d\n", info.ID, info.Crashes, info.Attempt); err != nil {
+			if _, err := fmt.Fprintf(ledger, "%s/%d/%d\n", info.ID, info.Crashes, info.Attempt); err != nil {
 				return nil, err
 			}
-			if info.ID%7 == 0 && info.Crashes == 0 {
-				return nil, fmt.Errorf("provider refuses %d", info.ID)
+			if n, _ := strconv.Atoi(info.ID); n%7 == 0 && info.Crashes == 0 {
+				return nil, fmt.Errorf("provider refuses %s", info.ID)
 			}
 			return map[string]any{"id": info.Key}, nil
 		}},

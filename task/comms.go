@@ -39,7 +39,7 @@ func SendEmailIn(tx *perdure.Tx, m Email, options *EnqueueOptions) (*Ticket, err
 		return nil, host.In(tx).Fail(err)
 	}
 	stored := store.Email{From: m.From, To: m.To, Subject: m.Subject, Text: optional(m.Text), HTML: optional(m.HTML)}
-	return record(tx, options, func(rt *host.Runtime, due store.Due, id *int64) []sqldb.Stmt {
+	return record(tx, options, func(rt *host.Runtime, due store.Due, id func(int64)) []sqldb.Stmt {
 		return rt.Store.SendEmail(stored, due, rt.Now(), id)
 	})
 }
@@ -50,7 +50,7 @@ func SendSMSIn(tx *perdure.Tx, m SMS, options *EnqueueOptions) (*Ticket, error) 
 		return nil, host.In(tx).Fail(err)
 	}
 	stored := store.SMS{From: optional(m.From), To: m.To, Body: m.Body}
-	return record(tx, options, func(rt *host.Runtime, due store.Due, id *int64) []sqldb.Stmt {
+	return record(tx, options, func(rt *host.Runtime, due store.Due, id func(int64)) []sqldb.Stmt {
 		return rt.Store.SendSMS(stored, due, rt.Now(), id)
 	})
 }

@@ -139,7 +139,11 @@ func (c channel) schedule(tx *perdure.Tx, id, attempt int64) error {
 	if err := host.In(tx).Flush(); err != nil { // sets the ticket's ID
 		return err
 	}
-	return run(tx, rt.Store.ScheduleAttempt(string(c), id, attempt, ticket.ID, rt.Now()))
+	n, err := numberOf(ticket.ID)
+	if err != nil {
+		return err
+	}
+	return run(tx, rt.Store.ScheduleAttempt(string(c), id, attempt, n, rt.Now()))
 }
 
 // lookAgain enqueues the supervisor again, with the fields that it reads. The delay is

@@ -87,7 +87,7 @@ func (Conformance) OnlyTheTaskThatCrashesAloneIsQuarantined(t *testing.T, db eng
 	f.process(t, 1)
 	f.is(t, with, task.Done)
 
-	enginetest.NoError(t, f.admin.Retry(enginetest.Context(t), poison))
+	enginetest.NoError(t, f.admin.Retry(enginetest.Context(t), idOf(poison)))
 	equal(t, "suspects after a retry", f.suspects(t), 0)
 }
 

@@ -32,7 +32,7 @@ func (Conformance) DeadTasksAreRemovedAfterTheirRetention(t *testing.T, db engin
 			f.is(t, id, status)
 			continue
 		}
-		_, err = f.admin.Get(enginetest.Context(t), id)
+		_, err = f.admin.Get(enginetest.Context(t), idOf(id))
 		enginetest.As[*fault.NotFound](t, err)
 	}
 }
@@ -42,7 +42,7 @@ func (Conformance) DeadTasksArePurgedSeparately(t *testing.T, db enginetest.Data
 	id := f.enqueue(t, "email", map[string]any{"task_type": "email"}, nil)
 	f.bury(t, id)
 	ctx := enginetest.Context(t)
-	tasks, _, err := f.admin.Purge(ctx, 0)
+	tasks, err := f.admin.Purge(ctx, 0)
 	enginetest.NoError(t, err)
 	equal(t, "removed with the others", tasks, 0)
 	f.is(t, id, task.Failed)

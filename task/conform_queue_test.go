@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
@@ -254,21 +255,49 @@ func (Conformance) OperatorsListRetryAndCancel(t *testing.T, db enginetest.Datab
 	rest, end, err := f.admin.List(ctx, task.Filter{}, next, 3)
 	enginetest.NoError(t, err)
 	equal(t, "second page", fmt.Sprintf("%d %q", len(rest), end), `2 ""`)
-	errors, next, err := f.admin.Errors(ctx, 0, "", 4)
+	errors, next, err := f.admin.Errors(ctx, "", "", 4)
 	enginetest.NoError(t, err)
 	equal(t, "errors", fmt.Sprint(len(errors), next != ""), "4 true")
 	errors, _, err = f.admin.Errors(ctx, page[0].ID, "", 4)
 	enginetest.NoError(t, err)
 	equal(t, "errors of one", len(errors), 1)
 
-	enginetest.NoError(t, f.admin.Retry(ctx, 1))
+	enginetest.NoError(t, f.admin.Retry(ctx, "1"))
 	equal(t, "attempts after a retry", f.is(t, 1, task.Ready).Attempts, 0)
-	enginetest.NoError(t, f.admin.Cancel(ctx, 1))
+	enginetest.NoError(t, f.admin.Cancel(ctx, "1"))
 	f.is(t, 1, task.Cancelled)
-	equal(t, "status", enginetest.As[*perdure.StateError](t, f.admin.Cancel(ctx, 1)).Status, string(task.Cancelled))
+	equal(t, "status", enginetest.As[*perdure.StateError](t, f.admin.Cancel(ctx, "1")).Status, string(task.Cancelled))
 	f.process(t, 0)
 	f.clock.Advance(48 * time.Hour)
-	tasks, messages, err := f.admin.Purge(ctx, time.Hour)
+	tasks, err := f.admin.Purge(ctx, time.Hour)
+	enginetest.NoError(t, err)
+	messages, err := f.admin.PurgeErrors(ctx, time.Hour)
 	enginetest.NoError(t, err)
 	equal(t, "purged", fmt.Sprint(tasks, messages), "1 5")
+}
+
+func (Conformance) OperatorsDeleteTasksThatDoNotRun(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, nil)
+	ctx := enginetest.Context(t)
+	waiting := f.enqueue(t, "db_function", map[string]any{"db_function": "no.function"}, &task.EnqueueOptions{Delay: time.Hour})
+	failed := f.enqueue(t, "db_function", map[string]any{"db_function": "no.function"}, nil)
+	f.process(t, 1)
+	running := f.enqueue(t, "db_function", map[string]any{"db_function": "no.function"}, nil)
+	equal(t, "claimed", len(f.claim(t, 1, time.Minute, "db_function")), 1)
+
+	equal(t, "status", enginetest.As[*perdure.StateError](t, f.admin.Delete(ctx, idOf(running))).Status, string(task.Running))
+	f.is(t, running, task.Running)
+	for _, id := range []int64{waiting, failed} {
+		enginetest.NoError(t, f.admin.Delete(ctx, idOf(id)))
+		_, err := f.admin.Get(ctx, idOf(id))
+		enginetest.As[*fault.NotFound](t, err)
+	}
+	for _, id := range []string{idOf(waiting), "x", "", "-1", "+1", "007"} {
+		enginetest.As[*fault.NotFound](t, f.admin.Delete(ctx, id))
+		enginetest.As[*fault.NotFound](t, f.admin.Cancel(ctx, id))
+		enginetest.As[*fault.NotFound](t, f.admin.Retry(ctx, id))
+		_, err := f.admin.Attempts(ctx, id)
+		enginetest.As[*fault.NotFound](t, err)
+	}
+	equal(t, "tasks", f.db.Rows(t, "queues", "task"), 1)
 }

@@ -14,7 +14,7 @@ import (
 // attempts reads the attempts of a task.
 func (f *fixture) attempts(t testing.TB, id int64) []retry.Attempt {
 	t.Helper()
-	attempts, err := f.admin.Attempts(enginetest.Context(t), id)
+	attempts, err := f.admin.Attempts(enginetest.Context(t), idOf(id))
 	enginetest.NoError(t, err)
 	return attempts
 }
@@ -26,13 +26,13 @@ func (Conformance) TheFactsOfAProcessAreToldWithItsTasks(t *testing.T, db engine
 	f.process(t, 2) // supervisor #1, e-mail attempt #1
 	f.after(t, 5*time.Second, 2)
 	want := []task.Fact{
-		{Kind: "scheduled", Attempt: 1, Task: 2, At: noon},
+		{Kind: "scheduled", Attempt: 1, Task: "2", At: noon},
 		{Kind: "failed", Attempt: 1, Error: "provider is down", At: noon},
-		{Kind: "scheduled", Attempt: 2, Task: 4, At: noon.Add(5 * time.Second)},
+		{Kind: "scheduled", Attempt: 2, Task: "4", At: noon.Add(5 * time.Second)},
 		{Kind: "succeeded", Attempt: 2, At: noon.Add(5 * time.Second)},
 	}
 	for _, id := range []int64{1, 2, 4} { // a supervisor and both attempts
-		facts, err := f.admin.Facts(enginetest.Context(t), id)
+		facts, err := f.admin.Facts(enginetest.Context(t), idOf(id))
 		enginetest.NoError(t, err)
 		equal(t, "facts", len(facts), len(want))
 		for i := range facts {
@@ -50,7 +50,7 @@ func (Conformance) TheFactsOfAProcessAreToldWithItsTasks(t *testing.T, db engine
 func (Conformance) ATaskThatLosesItsWorkerIsToldSo(t *testing.T, db enginetest.Database) {
 	f := newFixture(t, db, nil)
 	id := f.enqueue(t, "email", map[string]any{}, nil)
-	facts, err := f.admin.Facts(enginetest.Context(t), id)
+	facts, err := f.admin.Facts(enginetest.Context(t), idOf(id))
 	enginetest.NoError(t, err)
 	equal(t, "facts of a task of no process", len(facts), 0)
 	equal(t, "attempts before the first", len(f.attempts(t, id)), 0)
@@ -66,7 +66,7 @@ func (Conformance) ATaskThatLosesItsWorkerIsToldSo(t *testing.T, db enginetest.D
 	equal(t, "attempt that was lost", lost[0], retry.Attempt{
 		Number: 1, Outcome: retry.Lost, Error: "worker was lost while the task ran", Began: noon, Ended: noon.Add(10 * time.Second),
 	})
-	_, err = f.admin.Attempts(enginetest.Context(t), 99)
+	_, err = f.admin.Attempts(enginetest.Context(t), "99")
 	var missing *fault.NotFound
 	equal(t, "attempts of no task are not found", errors.As(err, &missing), true)
 }

@@ -41,7 +41,7 @@ func (Conformance) NoTaskStopsOthers(t *testing.T, db enginetest.Database) {
 	equal(t, "tasks", len(records), 6)
 	for _, r := range records {
 		if _, err := json.Marshal([]any{r.Scheduled, r.Enqueued, r.Dequeued, r.Finished}); err != nil {
-			t.Errorf("task %d: %v", r.ID, err)
+			t.Errorf("task %s: %v", r.ID, err)
 		}
 	}
 	next, err := f.worker.NextWakeAt(enginetest.Context(t))

@@ -55,7 +55,7 @@ type Sender func(ctx context.Context, payload json.RawMessage) (result any, err 
 
 // Info describes the task for which a sender works.
 type Info struct {
-	ID   int64
+	ID   string
 	Type string
 	// Key is the same for every attempt of this task.
 	Key string

@@ -14,8 +14,9 @@ import (
 )
 
 // Ticket identifies a task or a send that was recorded in a unit of work. Its ID is set
-// when the unit is committed, or when the unit reads something.
-type Ticket struct{ ID int64 }
+// when the unit is committed, or when the unit reads something. In the database it is a
+// number.
+type Ticket struct{ ID string }
 
 // EnqueueOptions set the due time of a task. The zero value of every field is its
 // default.
@@ -38,7 +39,7 @@ func EnqueueIn(tx *perdure.Tx, taskType string, payload any, options *EnqueueOpt
 	if err != nil {
 		return nil, host.In(tx).Fail(err)
 	}
-	return record(tx, options, func(rt *host.Runtime, due store.Due, id *int64) []sqldb.Stmt {
+	return record(tx, options, func(rt *host.Runtime, due store.Due, id func(int64)) []sqldb.Stmt {
 		return append(rt.Store.TaskClock(rt.Now()), rt.Store.EnqueueTask(taskType, string(raw), due.At, due.Delay, rt.Now(), id))
 	})
 }
@@ -55,7 +56,7 @@ func checkTask(taskType string, payload []byte) error {
 
 // record attaches statements that enqueue something to the unit, and wakes the workers
 // when the unit is committed.
-func record(tx *perdure.Tx, options *EnqueueOptions, stmts func(*host.Runtime, store.Due, *int64) []sqldb.Stmt) (*Ticket, error) {
+func record(tx *perdure.Tx, options *EnqueueOptions, stmts func(*host.Runtime, store.Due, func(int64)) []sqldb.Stmt) (*Ticket, error) {
 	rt := host.In(tx).Runtime()
 	var o EnqueueOptions
 	if options != nil {
@@ -70,7 +71,7 @@ func record(tx *perdure.Tx, options *EnqueueOptions, stmts func(*host.Runtime, s
 		due.At, hint = &at, at
 	}
 	ticket := &Ticket{}
-	err := host.In(tx).Attach(func() { rt.Hub.Publish(topic, hint) }, rt.Store.TraceTask(tracing.Of(tx.Context()), stmts(rt, due, &ticket.ID))...)
+	err := host.In(tx).Attach(func() { rt.Hub.Publish(topic, hint) }, rt.Store.TraceTask(tracing.Of(tx.Context()), stmts(rt, due, func(n int64) { ticket.ID = text(n) }))...)
 	return ticket, err
 }
 

@@ -3,7 +3,6 @@ package task
 import (
 	"context"
 	"errors"
-	"strconv"
 	"time"
 
 	"github.com/perdure/perdure/internal/sqldb"
@@ -44,12 +43,12 @@ func (r rows) Claim(ctx context.Context, tx sqldb.Tx, c store.Claim, least int) 
 	claimed := make([]store.Claimed, len(tasks))
 	for i := range tasks {
 		t := &tasks[i]
-		id := strconv.FormatInt(t.ID, 10)
+		id := text(t.ID)
 		claimed[i] = store.Claimed{ID: id, Public: id, Due: t.Scheduled, Row: t, Token: t.Token, Limit: t.BatchLimit}
 	}
 	crashes := make([]work.Crash, len(lost))
 	for i, c := range lost {
-		crashes[i] = work.Crash{ID: strconv.FormatInt(c.ID, 10), Name: c.Type, Crashes: c.Crashes, Quarantined: Status(c.Status) == Quarantined}
+		crashes[i] = work.Crash{ID: text(c.ID), Name: c.Type, Crashes: c.Crashes, Quarantined: Status(c.Status) == Quarantined}
 	}
 	return claimed, crashes, nil
 }

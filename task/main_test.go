@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -124,6 +125,17 @@ func (f *fixture) newWorker(t testing.TB, options *task.Options) *task.Worker {
 	return worker
 }
 
+// numbered returns the number that the id of a ticket has in the database.
+func numbered(t testing.TB, ticket *task.Ticket) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(ticket.ID, 10, 64)
+	enginetest.NoError(t, err)
+	return n
+}
+
+// idOf returns the id of a task with a number.
+func idOf(number int64) string { return strconv.FormatInt(number, 10) }
+
 // enqueue commits a task and returns its number.
 func (f *fixture) enqueue(t testing.TB, taskType string, payload any, options *task.EnqueueOptions) int64 {
 	t.Helper()
@@ -132,7 +144,7 @@ func (f *fixture) enqueue(t testing.TB, taskType string, payload any, options *t
 		ticket, err = task.EnqueueIn(tx, taskType, payload, options)
 		return err
 	}))
-	return ticket.ID
+	return numbered(t, ticket)
 }
 
 // email commits an e-mail and returns the number of its send.
@@ -143,7 +155,7 @@ func (f *fixture) email(t testing.TB) int64 {
 		ticket, err = task.SendEmailIn(tx, task.Email{From: "shop@example.com", To: "Ada <ada@example.com>", Subject: "Hello", Text: "Hello, Ada"}, nil)
 		return err
 	}))
-	return ticket.ID
+	return numbered(t, ticket)
 }
 
 // process runs what is due and ends the test unless that many were run.
@@ -165,7 +177,7 @@ func (f *fixture) after(t testing.TB, d time.Duration, want int) {
 
 func (f *fixture) get(t testing.TB, id int64) task.Record {
 	t.Helper()
-	r, err := f.admin.Get(enginetest.Context(t), id)
+	r, err := f.admin.Get(enginetest.Context(t), idOf(id))
 	enginetest.NoError(t, err)
 	return r
 }
@@ -182,7 +194,7 @@ func (f *fixture) is(t testing.TB, id int64, want task.Status) task.Record {
 // errors returns all messages of queues.error, oldest first.
 func (f *fixture) errors(t testing.TB) []string {
 	t.Helper()
-	records, _, err := f.admin.Errors(enginetest.Context(t), 0, "", task.MaxLimit)
+	records, _, err := f.admin.Errors(enginetest.Context(t), "", "", task.MaxLimit)
 	enginetest.NoError(t, err)
 	var all []string
 	for _, r := range slices.Backward(records) {
@@ -275,5 +287,5 @@ func (f *fixture) sms(t testing.TB) int64 {
 		ticket, err = task.SendSMSIn(tx, task.SMS{To: "+491701234567", Body: "Hello"}, nil)
 		return err
 	}))
-	return ticket.ID
+	return numbered(t, ticket)
 }

@@ -239,7 +239,7 @@ func (a *attempt) deliver(ctx context.Context, input json.RawMessage) (json.RawM
 
 func info(t *store.Task) Info {
 	return Info{
-		ID: t.ID, Type: t.Type, Key: fmt.Sprintf("task-%d-%d", t.ID, t.Enqueued.UnixMicro()), Attempt: t.Attempts + 1, Crashes: t.Crashes,
+		ID: text(t.ID), Type: t.Type, Key: fmt.Sprintf("task-%d-%d", t.ID, t.Enqueued.UnixMicro()), Attempt: t.Attempts + 1, Crashes: t.Crashes,
 		Enqueued: t.Enqueued.UTC(), Scheduled: t.Scheduled.UTC(),
 	}
 }

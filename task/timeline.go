@@ -22,7 +22,7 @@ const (
 // that left an error, and the attempt that is running or has succeeded. For an attempt
 // that left an error, the worker is not known. Its start and number are known only if
 // it is the last one. Attempts returns a *fault.NotFound if there is no such task.
-func (a *Admin) Attempts(ctx context.Context, id int64) ([]retry.Attempt, error) {
+func (a *Admin) Attempts(ctx context.Context, id string) ([]retry.Attempt, error) {
 	t, err := a.Get(ctx, id)
 	if err != nil {
 		return nil, err
@@ -70,15 +70,15 @@ type Fact struct {
 	Kind string
 	// Attempt is the attempt of the business process, from 1.
 	Attempt int
-	// Task is the task that was scheduled, or 0.
-	Task  int64
+	// Task is the task that was scheduled, or empty.
+	Task  string
 	Error string
 	At    time.Time
 }
 
 // Facts returns the facts of the comms process to which a task belongs, in order. It is
 // empty for other tasks.
-func (a *Admin) Facts(ctx context.Context, id int64) ([]Fact, error) {
+func (a *Admin) Facts(ctx context.Context, id string) ([]Fact, error) {
 	t, err := a.Get(ctx, id)
 	if err != nil {
 		return nil, err
@@ -89,10 +89,14 @@ func (a *Admin) Facts(ctx context.Context, id int64) ([]Fact, error) {
 		return nil, nil
 	}
 	list := a.rt.Store.ListSendFacts(channel, send, func(f store.SendFact) {
-		facts = append(facts, Fact{Kind: f.Kind, Attempt: f.Attempt, Task: f.Task, Error: f.Error, At: f.At.UTC()})
+		fact := Fact{Kind: f.Kind, Attempt: f.Attempt, Error: f.Error, At: f.At.UTC()}
+		if f.Task != 0 {
+			fact.Task = text(f.Task)
+		}
+		facts = append(facts, fact)
 	})
 	if err := a.read(ctx, list); err != nil {
-		return nil, fmt.Errorf("read facts of task %d: %w", id, err)
+		return nil, fmt.Errorf("read facts of task %s: %w", id, err)
 	}
 	return facts, nil
 }

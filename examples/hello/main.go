@@ -51,10 +51,10 @@ type Greeting struct {
 }
 
 // Hello is the definition. An instance starts with the first step.
-var Hello = fsm.Define("hello", 1,
-	fsm.Step("ask", ask),
-	fsm.Step("greet", greet),
-).KeepHistory()
+var Hello = fsm.Define("hello", 1, &fsm.DefinitionOptions[Greeting]{KeepHistory: true},
+	fsm.Step("ask", ask, nil),
+	fsm.Step("greet", greet, nil),
+)
 
 // ask waits for a signal with the name. While the instance waits, it is only a row in the
 // database.

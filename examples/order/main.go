@@ -36,16 +36,16 @@ type Order struct {
 }
 
 // Orders is the definition of an order.
-var Orders = fsm.Define("order", 1,
-	fsm.Step("reserve", reserve),
-	fsm.Step("charge", charge),
-	fsm.Step("paid", paid),
-	fsm.Step("close", closeOrder),
-	fsm.Step("compensate", compensate),
+var Orders = fsm.Define("order", 1, nil,
+	fsm.Step("reserve", reserve, nil),
+	fsm.Step("charge", charge, nil),
+	fsm.Step("paid", paid, nil),
+	fsm.Step("close", closeOrder, nil),
+	fsm.Step("compensate", compensate, nil),
 )
 
 // Shipments is the definition of one parcel.
-var Shipments = fsm.Define("shipment", 1, fsm.Step("ship", ship))
+var Shipments = fsm.Define("shipment", 1, nil, fsm.Step("ship", ship, nil))
 
 func reserve(_ context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
 	run.State.Reserved = true

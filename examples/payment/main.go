@@ -39,10 +39,10 @@ type Payment struct {
 
 // Payments is the definition of a payment. A failed request is retried after 50 ms, up to
 // ten attempts in total.
-var Payments = fsm.Define("payment", 1,
-	fsm.Step("request", request),
-	fsm.Step("settle", settle),
-).Retry(retry.Fixed(10, 50*time.Millisecond))
+var Payments = fsm.Define("payment", 1, &fsm.DefinitionOptions[Payment]{Retry: retry.Fixed(10, 50*time.Millisecond)},
+	fsm.Step("request", request, nil),
+	fsm.Step("settle", settle, nil),
+)
 
 // request requests the payment. It may run more than once, so it sends the id of the
 // instance as the idempotency key.

@@ -35,8 +35,8 @@ type Report struct {
 // Reports is the definition of the whole report, and Parts the definition of one region's
 // part.
 var (
-	Reports = fsm.Define("report", 1, fsm.Step("split", split), fsm.Step("join", join))
-	Parts   = fsm.Define("report-part", 1, fsm.Step("count", count)).Retry(retry.Fixed(3, 10*time.Millisecond)).Queue("reports")
+	Reports = fsm.Define("report", 1, nil, fsm.Step("split", split, nil), fsm.Step("join", join, nil))
+	Parts   = fsm.Define("report-part", 1, &fsm.DefinitionOptions[string]{Retry: retry.Fixed(3, 10*time.Millisecond), Queue: "reports"}, fsm.Step("count", count, nil))
 )
 
 // split starts a child for each region. All children are started in one commit. The report

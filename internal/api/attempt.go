@@ -42,7 +42,7 @@ type Fact struct {
 func showFacts(facts []task.Fact) []Fact {
 	var shown []Fact
 	for _, f := range facts {
-		shown = append(shown, Fact{Kind: f.Kind, Attempt: f.Attempt, Task: numberText(f.Task), Error: f.Error, At: Time(f.At)})
+		shown = append(shown, Fact{Kind: f.Kind, Attempt: f.Attempt, Task: f.Task, Error: f.Error, At: Time(f.At)})
 	}
 	return shown
 }

@@ -108,7 +108,7 @@ func (a *API) retrier(ctx context.Context, kind string) (func(*perdure.Tx, strin
 	case store.HookKind:
 		return a.hooks.RetryIn, nil
 	case store.TaskKind:
-		return byNumber(a.tasks.RetryIn), nil
+		return a.tasks.RetryIn, nil
 	case store.AlarmKind:
 		return a.alarmRetrier(ctx)
 	case store.ActorKind:

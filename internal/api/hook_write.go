@@ -51,28 +51,9 @@ func (a *API) replayHook(ctx context.Context, in *ReplayInput) (*Done[Acted], er
 	})
 }
 
-func (a *API) retryHook(ctx context.Context, in *ActOn) (*Done[Acted], error) {
-	return effect(ctx, a, in.Key, nil, func(tx *perdure.Tx) (func() Acted, error) {
-		return func() Acted { return Acted{in.ID} }, a.hooks.RetryIn(tx, in.ID)
-	})
-}
-
-func (a *API) cancelHook(ctx context.Context, in *ActOn) (*Done[Acted], error) {
-	return effect(ctx, a, in.Key, nil, func(tx *perdure.Tx) (func() Acted, error) {
-		return func() Acted { return Acted{in.ID} }, a.hooks.CancelIn(tx, in.ID)
-	})
-}
-
-// deleteHookInput is the input of a request to remove a hook.
-type deleteHookInput struct{ ByID }
-
-func (a *API) deleteHook(ctx context.Context, in *deleteHookInput) (*struct{}, error) {
-	return nil, a.hooks.Delete(ctx, in.ID)
-}
-
 // HookBulk requests an action on many hooks.
 type HookBulk struct {
-	Action string `json:"action" enum:"cancel,retry"`
+	Action string `json:"action" enum:"cancel,retry,delete"`
 	Many[HookMatch]
 }
 
@@ -81,9 +62,6 @@ func (a *API) actOnHooks(ctx context.Context, in *Posted[HookBulk]) (*Done[BulkR
 	if err != nil {
 		return nil, err
 	}
-	act := a.hooks.CancelIn
-	if in.Body.Action == "retry" {
-		act = a.hooks.RetryIn
-	}
-	return a.onEach(ctx, in.Key, in.Body, hooks, act)
+	act := map[string]func(*perdure.Tx, string) error{"cancel": a.hooks.CancelIn, "retry": a.hooks.RetryIn, "delete": a.hooks.DeleteIn}
+	return a.onEach(ctx, in.Key, in.Body, hooks, act[in.Body.Action])
 }

@@ -192,19 +192,6 @@ func (a *API) terminateInstance(ctx context.Context, in *OptionalReason) (*Done[
 	})
 }
 
-func (a *API) retryInstance(ctx context.Context, in *ActOn) (*Done[Acted], error) {
-	return effect(ctx, a, in.Key, nil, func(tx *perdure.Tx) (func() Acted, error) {
-		return func() Acted { return Acted{in.ID} }, a.config.Machines.RetryIn(tx, in.ID)
-	})
-}
-
-// deleteInstanceInput is the input of a request to remove an instance.
-type deleteInstanceInput struct{ ByID }
-
-func (a *API) deleteInstance(ctx context.Context, in *deleteInstanceInput) (*struct{}, error) {
-	return nil, a.config.Machines.Delete(ctx, in.ID)
-}
-
 // InstanceBulk requests an action on many instances.
 type InstanceBulk struct {
 	Action string `json:"action" enum:"cancel,terminate,retry,delete" doc:"Action. terminate cancels instances without running their cancel step. delete removes finished instances."`

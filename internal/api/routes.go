@@ -1,5 +1,11 @@
 package api
 
+import (
+	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/hook"
+	"github.com/perdure/perdure/task"
+)
+
 // Routes are all routes of the API, with the least role that each needs and its handler.
 // This is the only definition: the handlers, the OpenAPI document and the test of every
 // role on every route are generated from it.
@@ -13,7 +19,7 @@ var Routes = []Route{
 	post("/v1/instances", Operator, "start-instance", "Start an instance", by((*API).startInstance)).created(),
 	post("/v1/instances/batch", Operator, "start-instances", "Start several instances in one transaction", by((*API).startInstances)).created(),
 	post("/v1/instances/actions", Operator, "act-on-instances", "Cancel, terminate, retry or delete several instances", by((*API).actOnInstances)),
-	post("/v1/instances/purge", Admin, "purge-instances", "Purge old finished instances", by((*API).purgeInstances)).streaming(),
+	post("/v1/instances/purge", Admin, "purge-instances", "Purge old finished instances", by(purges(machines, (*fsm.Machines).Purge, (*fsm.Machines).PurgeDead))).streaming(),
 	get("/v1/instances/{id}", Viewer, "get-instance", "Get an instance", by((*API).getInstance)),
 	get("/v1/instances/{id}/children", Viewer, "list-children", "List the children of an instance, newest first", by((*API).listChildren)),
 	get("/v1/instances/{id}/signals", Viewer, "list-signals", "List the inbox of an instance", by((*API).listSignals)),
@@ -22,8 +28,8 @@ var Routes = []Route{
 	post("/v1/instances/{id}/signals", Operator, "signal-instance", "Send a signal to an instance", by((*API).signalInstance)).created(),
 	post("/v1/instances/{id}/cancel", Operator, "cancel-instance", "Cancel an instance and its children, or run its cancel step", by((*API).cancelInstance)),
 	post("/v1/instances/{id}/terminate", Operator, "terminate-instance", "Cancel an instance and its children without running its cancel step", by((*API).terminateInstance)),
-	remove("/v1/instances/{id}", Operator, "delete-instance", "Delete a finished instance with its history", by((*API).deleteInstance)),
-	post("/v1/instances/{id}/retry", Operator, "retry-instance", "Retry a failed, cancelled or quarantined instance", by((*API).retryInstance)),
+	remove("/v1/instances/{id}", Operator, "delete-instance", "Delete a finished instance with its history", by(deletes(machines, (*fsm.Machines).Delete))),
+	post("/v1/instances/{id}/retry", Operator, "retry-instance", "Retry a failed, cancelled or quarantined instance", by(changes(machines, (*fsm.Machines).RetryIn))),
 
 	get("/v1/schedules", Viewer, "list-schedules", "List schedules by name", by((*API).listSchedules)),
 	get("/v1/ticks", Viewer, "tell-ticks", "List the next ticks of a cron expression or an interval", by((*API).tellTicks)),
@@ -37,12 +43,12 @@ var Routes = []Route{
 
 	get("/v1/hooks", Viewer, "list-hooks", "List hooks, newest first", by((*API).listHooks)),
 	post("/v1/hooks", Operator, "trigger-hook", "Trigger a hook", by((*API).triggerHook)).created(),
-	post("/v1/hooks/actions", Operator, "act-on-hooks", "Cancel or retry several hooks", by((*API).actOnHooks)),
-	post("/v1/hooks/purge", Admin, "purge-hooks", "Purge old finished hooks", by((*API).purgeHooks)).streaming(),
+	post("/v1/hooks/actions", Operator, "act-on-hooks", "Cancel, retry or delete several hooks", by((*API).actOnHooks)),
+	post("/v1/hooks/purge", Admin, "purge-hooks", "Purge old finished hooks", by(purges(hooks, (*hook.Admin).Purge, (*hook.Admin).PurgeDead))).streaming(),
 	get("/v1/hooks/{id}", Viewer, "get-hook", "Get a hook", by((*API).getHook)),
-	remove("/v1/hooks/{id}", Operator, "delete-hook", "Delete a hook that is not running, with its attempts", by((*API).deleteHook)),
-	post("/v1/hooks/{id}/retry", Operator, "retry-hook", "Retry a hook now, from its first attempt", by((*API).retryHook)),
-	post("/v1/hooks/{id}/cancel", Operator, "cancel-hook", "Cancel a hook", by((*API).cancelHook)),
+	remove("/v1/hooks/{id}", Operator, "delete-hook", "Delete a hook that is not running, with its attempts", by(deletes(hooks, (*hook.Admin).Delete))),
+	post("/v1/hooks/{id}/retry", Operator, "retry-hook", "Retry a hook now, from its first attempt", by(changes(hooks, (*hook.Admin).RetryIn))),
+	post("/v1/hooks/{id}/cancel", Operator, "cancel-hook", "Cancel a hook", by(changes(hooks, (*hook.Admin).CancelIn))),
 	post("/v1/hooks/{id}/replay", Operator, "replay-hook", "Trigger a copy of a hook", by((*API).replayHook)).created(),
 
 	get("/v1/dead", Viewer, "list-dead", "List dead letters, newest first or grouped by error", by((*API).listDead)),
@@ -68,13 +74,14 @@ var Routes = []Route{
 
 	get("/v1/tasks", Viewer, "list-tasks", "List tasks, newest first", by((*API).listTasks)),
 	post("/v1/tasks", Operator, "enqueue-task", "Enqueue a task", by((*API).enqueueTask)).created(),
-	post("/v1/tasks/actions", Operator, "act-on-tasks", "Cancel or retry several tasks", by((*API).actOnTasks)),
+	post("/v1/tasks/actions", Operator, "act-on-tasks", "Cancel, retry or delete several tasks", by((*API).actOnTasks)),
 	post("/v1/tasks/purge", Admin, "purge-tasks", "Purge old finished tasks and old errors of tasks", by((*API).purgeTasks)).streaming(),
 	get("/v1/tasks/errors", Viewer, "list-task-errors", "List errors of tasks, newest first", by((*API).listTaskErrors)),
 	get("/v1/tasks/{id}", Viewer, "get-task", "Get a task with its errors", by((*API).getTask)),
 	post("/v1/processes/{name}", Operator, "start-process", "Start a business process", by((*API).startProcess)).created(),
-	post("/v1/tasks/{id}/retry", Operator, "retry-task", "Retry a task now, from its first attempt", by((*API).retryTask)),
-	post("/v1/tasks/{id}/cancel", Operator, "cancel-task", "Cancel a task", by((*API).cancelTask)),
+	post("/v1/tasks/{id}/retry", Operator, "retry-task", "Retry a task now, from its first attempt", by(changes(tasks, (*task.Admin).RetryIn))),
+	remove("/v1/tasks/{id}", Operator, "delete-task", "Delete a task that is not running", by(deletes(tasks, (*task.Admin).Delete))),
+	post("/v1/tasks/{id}/cancel", Operator, "cancel-task", "Cancel a task", by(changes(tasks, (*task.Admin).CancelIn))),
 
 	get("/v1/alarms", Viewer, "list-alarms", "List alarms by due time", by((*API).listAlarms)),
 	remove("/v1/alarms", Operator, "cancel-alarms", "Cancel all alarms of a type", by((*API).cancelAlarms)).ok(),

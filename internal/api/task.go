@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/fault"
-	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/task"
 )
 
@@ -45,7 +42,7 @@ type TaskError struct {
 
 func showTask(t task.Record) Task {
 	shown := Task{
-		ID: strconv.FormatInt(t.ID, 10), Type: t.Type, Status: t.Status, Payload: t.Payload, Attempts: t.Attempts, Crashes: t.Crashes, Worker: t.Worker,
+		ID: t.ID, Type: t.Type, Status: t.Status, Payload: t.Payload, Attempts: t.Attempts, Crashes: t.Crashes, Worker: t.Worker,
 		EnqueuedAt: Time(t.Enqueued), ScheduledAt: Time(t.Scheduled), DequeuedAt: Time(t.Dequeued), FinishedAt: Time(t.Finished), LeaseExpiresAt: Time(t.LeaseExpires),
 	}
 	if len(t.Outcome) > 0 {
@@ -61,24 +58,7 @@ func showTaskRow(t task.Record) Task {
 }
 
 func showTaskError(e task.ErrorRecord) TaskError {
-	return TaskError{ID: numberText(e.ID), Task: numberText(e.Task), Message: e.Message, CreatedAt: Time(e.Created)}
-}
-
-// numberText formats the id of a task. It returns "" for 0, which is no task.
-func numberText(id int64) string {
-	if id == 0 {
-		return ""
-	}
-	return strconv.FormatInt(id, 10)
-}
-
-// taskID parses the id of a task.
-func taskID(text string) (int64, error) {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 1 {
-		return 0, &fault.NotFound{Kind: "task", ID: text}
-	}
-	return n, nil
+	return TaskError{ID: e.ID, Task: e.Task, Message: e.Message, CreatedAt: Time(e.Created)}
 }
 
 // TaskMatch filters a list of tasks.
@@ -108,27 +88,23 @@ func (a *API) listTasks(ctx context.Context, in *taskFilter) (*List[Task], error
 const shownErrors = 50
 
 func (a *API) getTask(ctx context.Context, in *ByID) (*One[Task], error) {
-	id, err := taskID(in.ID)
-	if err != nil {
-		return nil, err
-	}
-	t, err := a.tasks.Get(ctx, id)
+	t, err := a.tasks.Get(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
 	shown := showTask(t)
-	errs, _, err := a.tasks.Errors(ctx, id, "", shownErrors)
+	errs, _, err := a.tasks.Errors(ctx, in.ID, "", shownErrors)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range errs {
 		shown.Errors = append(shown.Errors, showTaskError(e))
 	}
-	attempts, err := a.tasks.Attempts(ctx, id)
+	attempts, err := a.tasks.Attempts(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	facts, err := a.tasks.Facts(ctx, id)
+	facts, err := a.tasks.Facts(ctx, in.ID)
 	shown.Timeline, shown.Facts = showAttempts(attempts), showFacts(facts)
 	return one(shown), err
 }
@@ -139,69 +115,30 @@ type taskErrorFilter struct {
 }
 
 func (a *API) listTaskErrors(ctx context.Context, in *taskErrorFilter) (*List[TaskError], error) {
-	var id int64
-	if in.Task != "" {
-		var err error
-		if id, err = taskID(in.Task); err != nil {
-			return nil, err
-		}
-	}
-	rows, next, err := a.tasks.Errors(ctx, id, in.Cursor, in.Limit)
+	rows, next, err := a.tasks.Errors(ctx, in.Task, in.Cursor, in.Limit)
 	if err != nil {
 		return nil, err
 	}
 	return page(requestOf(ctx), rows, next, showTaskError), nil
 }
 
-func (a *API) retryTask(ctx context.Context, in *ActOn) (*Done[Acted], error) {
-	return a.changeTask(ctx, in, a.tasks.RetryIn)
-}
-
-func (a *API) cancelTask(ctx context.Context, in *ActOn) (*Done[Acted], error) {
-	return a.changeTask(ctx, in, a.tasks.CancelIn)
-}
-
-func (a *API) changeTask(ctx context.Context, in *ActOn, change func(*perdure.Tx, int64) error) (*Done[Acted], error) {
-	return effect(ctx, a, in.Key, nil, func(tx *perdure.Tx) (func() Acted, error) {
-		return func() Acted { return Acted{in.ID} }, byNumber(change)(tx, in.ID)
-	})
-}
-
-// byNumber adapts a change of a task to ids in text form.
-func byNumber(change func(*perdure.Tx, int64) error) func(*perdure.Tx, string) error {
-	return func(tx *perdure.Tx, text string) error {
-		id, err := taskID(text)
-		if err != nil {
-			return host.In(tx).Fail(err)
-		}
-		return change(tx, id)
-	}
-}
-
 // TaskBulk requests an action on many tasks.
 type TaskBulk struct {
-	Action string `json:"action" enum:"cancel,retry"`
+	Action string `json:"action" enum:"cancel,retry,delete"`
 	Many[TaskMatch]
 }
 
 func (a *API) actOnTasks(ctx context.Context, in *Posted[TaskBulk]) (*Done[BulkResult], error) {
 	tasks, err := choose(in.Body.Many, func(m TaskMatch) finder {
-		return func(cursor string, limit int) (ids []string, next string, err error) {
-			numbers, next, err := a.inspect.Tasks(ctx, task.Filter{Type: m.Type, Statuses: m.Status}, cursor, limit)
-			for _, n := range numbers {
-				ids = append(ids, strconv.FormatInt(n, 10))
-			}
-			return ids, next, err
+		return func(cursor string, limit int) ([]string, string, error) {
+			return a.inspect.Tasks(ctx, task.Filter{Type: m.Type, Statuses: m.Status}, cursor, limit)
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	act := a.tasks.CancelIn
-	if in.Body.Action == "retry" {
-		act = a.tasks.RetryIn
-	}
-	return a.onEach(ctx, in.Key, in.Body, tasks, byNumber(act))
+	act := map[string]func(*perdure.Tx, string) error{"cancel": a.tasks.CancelIn, "retry": a.tasks.RetryIn, "delete": a.tasks.DeleteIn}
+	return a.onEach(ctx, in.Key, in.Body, tasks, act[in.Body.Action])
 }
 
 // TaskInput is a task to be enqueued.
@@ -216,7 +153,7 @@ func (a *API) enqueueTask(ctx context.Context, in *Posted[TaskInput]) (*Done[Act
 	b := in.Body
 	return effect(ctx, a, in.Key, b, func(tx *perdure.Tx) (func() Acted, error) {
 		ticket, err := task.EnqueueIn(tx, b.Type, b.Payload, &task.EnqueueOptions{At: timeOf(b.At), Delay: time.Duration(b.Delay)})
-		return func() Acted { return Acted{strconv.FormatInt(ticket.ID, 10)} }, err
+		return func() Acted { return Acted{ticket.ID} }, err
 	})
 }
 
@@ -235,7 +172,7 @@ func (a *API) startProcess(ctx context.Context, in *ProcessInput) (*Done[Acted],
 	o := &task.EnqueueOptions{At: timeOf(in.Body.At)}
 	return effect(ctx, a, in.Key, in.Body, func(tx *perdure.Tx) (func() Acted, error) {
 		ticket, err := start(tx, in.Name, in.Body.Payload, o)
-		return func() Acted { return Acted{strconv.FormatInt(ticket.ID, 10)} }, err
+		return func() Acted { return Acted{ticket.ID} }, err
 	})
 }
 

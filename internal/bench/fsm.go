@@ -101,23 +101,23 @@ type fsmBench struct {
 }
 
 var (
-	noop = fsm.Define("bench-noop", 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
+	noop = fsm.Define("bench-noop", 1, nil, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
 		return r.Done(nil), nil
-	}))
-	threeSteps = fsm.Define("bench-steps", 1, fsm.Step("one", nextStep("two")), fsm.Step("two", nextStep("three")),
-		fsm.Step("three", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(r.State), nil }))
-	fanOut = fsm.Define("bench-fan", 1,
+	}, nil))
+	threeSteps = fsm.Define("bench-steps", 1, nil, fsm.Step("one", nextStep("two"), nil), fsm.Step("two", nextStep("three"), nil),
+		fsm.Step("three", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(r.State), nil }, nil))
+	fanOut = fsm.Define("bench-fan", 1, nil,
 		fsm.Step("spawn", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
 			children := make([]fsm.ChildSpec, r.State)
 			for i := range children {
 				children[i] = fsm.ChildOf(noop, i, nil)
 			}
 			return r.Spawn(children...).Then("join"), nil
-		}),
-		fsm.Step("join", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(nil), nil }))
-	waiter = fsm.Define("bench-wait", 1,
-		fsm.Step("park", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Await("go").Then("end"), nil }),
-		fsm.Step("end", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(nil), nil }))
+		}, nil),
+		fsm.Step("join", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(nil), nil }, nil))
+	waiter = fsm.Define("bench-wait", 1, nil,
+		fsm.Step("park", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Await("go").Then("end"), nil }, nil),
+		fsm.Step("end", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(nil), nil }, nil))
 )
 
 func nextStep(step string) func(context.Context, *fsm.Run[int]) (fsm.Outcome, error) {
@@ -206,10 +206,10 @@ func (b *fsmBench) singleStart(ctx context.Context) (FSMResult, error) {
 func (b *fsmBench) pickUp(ctx context.Context) (FSMResult, error) {
 	pickUps := min(200, max(10, b.options.Instances/100))
 	began := make([]atomic.Int64, pickUps)
-	probe := fsm.Define("bench-probe", 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
+	probe := fsm.Define("bench-probe", 1, nil, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
 		began[r.State].Store(clock.System.Now().UnixNano())
 		return r.Done(nil), nil
-	}))
+	}, nil))
 	m, err := fsm.New(b.eng, nil)
 	if err != nil {
 		return FSMResult{}, err

@@ -64,6 +64,7 @@ var scenes = map[string][]scene{
 	"task enqueue": {{args: `email {"n":1}`}, {args: "email [1]", code: exitUsage}},
 	"task retry":   {{args: "2"}, {args: "99", code: exitNotFound}},
 	"task cancel":  {{args: "3"}, {args: "1", code: exitConflict}},
+	"task delete":  {{args: "1"}, {args: "4711", code: exitNotFound}},
 	"task errors":  {{args: ""}, {args: "--task 1"}},
 	"task purge":   {{args: "--older-than 0s"}, {args: "--older-than 0s --dead"}},
 

@@ -24,7 +24,7 @@ var completes = map[string][2]string{
 	"fsm show": {"/v1/instances", "id"}, "fsm retry": {"/v1/instances", "id"}, "fsm cancel": {"/v1/instances", "id"}, "fsm signal": {"/v1/instances", "id"},
 	"fsm wait": {"/v1/instances", "id"}, "fsm history": {"/v1/instances", "id"}, "schedule pause": {"/v1/schedules", "name"},
 	"schedule resume": {"/v1/schedules", "name"}, "schedule run": {"/v1/schedules", "name"}, "fsm terminate": {"/v1/instances", "id"}, "fsm delete": {"/v1/instances", "id"},
-	"fsm start": {"/v1/definitions", "name"}, "task show": {"/v1/tasks", "id"}, "task retry": {"/v1/tasks", "id"}, "task cancel": {"/v1/tasks", "id"},
+	"fsm start": {"/v1/definitions", "name"}, "task show": {"/v1/tasks", "id"}, "task retry": {"/v1/tasks", "id"}, "task cancel": {"/v1/tasks", "id"}, "task delete": {"/v1/tasks", "id"},
 	"nodes drain": {"/v1/nodes", "id"}, "outbox consumers reset": {"/v1/outbox/consumers", "name"}, "outbox consumers delete": {"/v1/outbox/consumers", "name"},
 	"alarm show": {"/v1/alarms", "id"}, "alarm cancel": {"/v1/alarms", "id"}, "alarm move": {"/v1/alarms", "id"}, "alarm skip": {"/v1/alarms", "id"},
 	"alarm fire": {"/v1/alarms", "id"}, "alarm retry": {"/v1/alarms", "id"}, "token revoke": {"/v1/tokens", "id"},

@@ -71,7 +71,7 @@ var effects = map[string]effect{
 	"schedule list": reads, "schedule pause": acts, "schedule resume": acts, "schedule run": acts,
 
 	"task errors": reads, "task lint": reads.onDatabase(checks), "task list": reads, "task show": reads,
-	"task cancel": acts, "task enqueue": acts, "task purge": acts, "task retry": acts,
+	"task cancel": acts, "task delete": acts, "task enqueue": acts, "task purge": acts, "task retry": acts,
 
 	"token list": reads, "token create": acts, "token revoke": acts,
 

@@ -104,6 +104,7 @@ var examples = map[string]string{
 	"status": "perdure status --watch --interval 5s",
 
 	"task cancel":      "perdure task cancel 7",
+	"task delete":      "perdure task delete 7",
 	"task enqueue":     "perdure task enqueue db_function '{\"db_function\": \"comms.send_email_supervisor\", \"send_email_task_id\": 7}'",
 	"task errors":      "perdure task errors --task 7",
 	"task lint":        "perdure task lint --dsn postgres://127.0.0.1/app",

@@ -12,20 +12,20 @@ import (
 )
 
 // door is a machine that waits for a key.
-var door = fsm.Define("door", 2,
+var door = fsm.Define("door", 2, &fsm.DefinitionOptions[string]{Retry: retry.None(), OnCancel: "lock"},
 	fsm.Step("knock", func(_ context.Context, r *fsm.Run[string]) (fsm.Outcome, error) {
 		return r.Await("key").Then("open"), nil
-	}),
+	}, nil),
 	fsm.Step("open", func(_ context.Context, r *fsm.Run[string]) (fsm.Outcome, error) {
 		if string(r.Awaited[0].Payload) != `"right"` {
 			return fsm.Outcome{}, errors.New("wrong key")
 		}
 		return r.Done(r.State + " is in"), nil
-	}),
+	}, nil),
 	fsm.Step("lock", func(_ context.Context, r *fsm.Run[string]) (fsm.Outcome, error) {
 		return r.Await("locked").Then("open"), nil
-	}),
-).Retry(retry.None()).OnCancel("lock")
+	}, nil),
+)
 
 // serve runs the machines of the database once, as a service does all the time.
 func serve(t *testing.T, dsn string) {

@@ -16,8 +16,9 @@ import (
 func (a *app) task() *cobra.Command {
 	return a.group("task", "List, show, enqueue and change tasks",
 		a.taskList(), a.taskShow(), a.taskEnqueue(),
-		a.taskChange("retry", "Retry tasks from their first attempt", "due now"),
-		a.taskChange("cancel", "Cancel tasks, so that they do not run", "cancelled"),
+		a.each("retry", "Retry tasks from their first attempt", "due now", ofTask(posting("/v1/tasks/", "/retry"))),
+		a.each("cancel", "Cancel tasks, so that they do not run", "cancelled", ofTask(posting("/v1/tasks/", "/cancel"))),
+		a.each("delete", "Delete tasks that are not running", "gone", ofTask(deleting("/v1/tasks/"))),
 		a.taskErrors(), a.taskPurge(), a.taskLint(), a.taskNewProcess())
 }
 
@@ -123,13 +124,12 @@ func (a *app) taskErrors() *cobra.Command {
 	return cmd
 }
 
-// taskChange returns a command that changes each named task.
-func (a *app) taskChange(verb, short, done string) *cobra.Command {
-	post := posting("/v1/tasks/", "/"+verb)
-	return a.each(verb, short, done, func(ctx context.Context, c *client, id string) error {
+// ofTask returns a change that refuses what is not the id of a task.
+func ofTask(do change) change {
+	return func(ctx context.Context, c *client, id string) error {
 		if err := checkTaskID(id); err != nil {
 			return err
 		}
-		return post(ctx, c, id)
-	})
+		return do(ctx, c, id)
+	}
 }

@@ -59,13 +59,13 @@ func admit(t *testing.T, db enginetest.Database) *patient {
 // instances makes instances in every place.
 func (p *patient) instances() {
 	p.Helper()
-	done := fsm.Define("done", 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(nil), nil }))
-	parked := fsm.Define("parked", 1, fsm.Step("wait", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
+	done := fsm.Define("done", 1, nil, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(nil), nil }, nil))
+	parked := fsm.Define("parked", 1, nil, fsm.Step("wait", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
 		return r.Await("go").Then("wait"), nil
-	}))
-	parent := fsm.Define("parent", 1, fsm.Step("spawn", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
+	}, nil))
+	parent := fsm.Define("parent", 1, nil, fsm.Step("spawn", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
 		return r.Spawn(fsm.ChildOf(parked, 0, nil)).Then("spawn"), nil
-	}))
+	}, nil))
 	machines, err := fsm.New(p.eng, nil)
 	enginetest.NoError(p.T, err)
 	enginetest.NoError(p.T, machines.Register(done, parked, parent))

@@ -145,7 +145,7 @@ func inOrder(found []candidate, until time.Time, size int) []candidate {
 }
 
 // Tasks returns the ids of a page of tasks, like Hooks.
-func (i *Inspector) Tasks(ctx context.Context, f task.Filter, cursor string, limit int) ([]int64, string, error) {
+func (i *Inspector) Tasks(ctx context.Context, f task.Filter, cursor string, limit int) ([]string, string, error) {
 	var at position
 	if err := decode(cursor, &at); err != nil {
 		return nil, "", err
@@ -175,11 +175,7 @@ func (i *Inspector) Tasks(ctx context.Context, f task.Filter, cursor string, lim
 	if err != nil {
 		return nil, "", fmt.Errorf("list tasks: %w", err)
 	}
-	numbers := make([]int64, len(ids))
-	for n, id := range ids {
-		numbers[n], _ = strconv.ParseInt(id, 10, 64) // it is a number
-	}
-	return numbers, next, nil
+	return ids, next, nil
 }
 
 func taskCandidate(f task.Filter, p store.TaskPlace, now time.Time) candidate {

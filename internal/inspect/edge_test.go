@@ -12,14 +12,14 @@ import (
 )
 
 // toss goes one of two ways, as its state says.
-func toss(name string) *fsm.Definition[bool] {
+func toss(name string, history bool) *fsm.Definition[bool] {
 	end := func(_ context.Context, r *fsm.Run[bool]) (fsm.Outcome, error) { return r.Done(nil), nil }
-	return fsm.Define(name, 1, fsm.Step("toss", func(_ context.Context, r *fsm.Run[bool]) (fsm.Outcome, error) {
+	return fsm.Define(name, 1, &fsm.DefinitionOptions[bool]{KeepHistory: history}, fsm.Step("toss", func(_ context.Context, r *fsm.Run[bool]) (fsm.Outcome, error) {
 		if r.State {
 			return r.Next("heads"), nil
 		}
 		return r.Next("tails"), nil
-	}), fsm.Step("heads", end), fsm.Step("tails", end))
+	}, nil), fsm.Step("heads", end, nil), fsm.Step("tails", end, nil))
 }
 
 func TestTheWaysOfAMachineAreKnownFromItsHistory(t *testing.T) {
@@ -30,7 +30,7 @@ func TestTheWaysOfAMachineAreKnownFromItsHistory(t *testing.T) {
 			eng := enginetest.New(t, name).Open(t, nil)
 			machines, err := fsm.New(eng, nil)
 			enginetest.NoError(t, err)
-			kept, forgot := toss("kept").KeepHistory(), toss("forgot")
+			kept, forgot := toss("kept", true), toss("forgot", false)
 			enginetest.NoError(t, machines.Register(kept, forgot))
 			for _, d := range []*fsm.Definition[bool]{kept, forgot} {
 				_, err = fsm.StartMany(t.Context(), eng, d, []bool{true, false, true}, nil)

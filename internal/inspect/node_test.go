@@ -24,11 +24,11 @@ func TestASignOfLifeTellsWhatAProcessRuns(t *testing.T) {
 			t.Parallel()
 			eng := enginetest.New(t, name).Open(t, nil)
 			began, end := make(chan struct{}), make(chan struct{})
-			slow := fsm.Define("slow", 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
+			slow := fsm.Define("slow", 1, nil, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
 				began <- struct{}{}
 				<-end
 				return r.Done(nil), nil
-			}))
+			}, nil))
 			machines, err := fsm.New(eng, nil)
 			enginetest.NoError(t, err)
 			enginetest.NoError(t, machines.Register(slow))

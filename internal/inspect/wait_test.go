@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/perduretest"
 )
 
-var late = fsm.Define("late", 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(nil), nil }))
+var late = fsm.Define("late", 1, nil, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(nil), nil }, nil))
 
 func TestWaitsAreKeptByEveryProcessOnceInAnInterval(t *testing.T) {
 	t.Parallel()

@@ -80,11 +80,11 @@ func TestANodeDrains(t *testing.T) {
 	t.Parallel()
 	eng := enginetest.New(t, enginetest.SQLite).Open(t, nil)
 	running, release := make(chan struct{}), make(chan struct{})
-	slow := fsm.Define("slow", 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
+	slow := fsm.Define("slow", 1, nil, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
 		close(running)
 		<-release
 		return r.Done(nil), nil
-	}))
+	}, nil))
 	env, said := listen(t)
 	n, err := node.New(t.Context(), eng, node.Options{
 		Listen: "127.0.0.1:0", Server: server.Options{Definitions: []fsm.Definer{slow}}, Notify: node.NewNotifier(env),
@@ -129,11 +129,11 @@ func TestWorkThatDoesNotEndIsLeftToOthers(t *testing.T) {
 	t.Parallel()
 	eng := enginetest.New(t, enginetest.SQLite).Open(t, nil)
 	running := make(chan struct{})
-	stubborn := fsm.Define("stubborn", 1, fsm.Step("only", func(ctx context.Context, _ *fsm.Run[int]) (fsm.Outcome, error) {
+	stubborn := fsm.Define("stubborn", 1, nil, fsm.Step("only", func(ctx context.Context, _ *fsm.Run[int]) (fsm.Outcome, error) {
 		close(running)
 		<-ctx.Done()
 		return fsm.Outcome{}, ctx.Err()
-	}))
+	}, nil))
 	n, err := node.New(t.Context(), eng, node.Options{
 		Listen: "127.0.0.1:0", DrainTimeout: 10 * time.Millisecond, Server: server.Options{Definitions: []fsm.Definer{stubborn}},
 	})

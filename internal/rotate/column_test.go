@@ -37,10 +37,10 @@ func fill(t *testing.T, db enginetest.Database, clock *perduretest.Clock, keys s
 	waiting, err := fsm.Start(t.Context(), p.eng, p.order, "planted-state", nil)
 	enginetest.NoError(t, err)
 	p.send(t, waiting.ID)
-	ends := fsm.Define("ends", 1, fsm.Step("a", func(_ context.Context, run *fsm.Run[string]) (fsm.Outcome, error) {
+	ends := fsm.Define("ends", 1, nil, fsm.Step("a", func(_ context.Context, run *fsm.Run[string]) (fsm.Outcome, error) {
 		run.State = "planted-end"
 		return run.Done("planted-result"), nil
-	}))
+	}, nil))
 	enginetest.NoError(t, p.machines.Register(ends))
 	_, err = fsm.Start(t.Context(), p.eng, ends, "planted-state", nil)
 	enginetest.NoError(t, err)

@@ -82,7 +82,7 @@ func (w *worker) did(attempt int) error {
 func (w *worker) machine(steps ...fsm.StepOf[string]) *fsm.Definition[string] {
 	machines, err := fsm.New(w.eng, &fsm.Options{OnError: w.failed})
 	enginetest.NoError(w, err)
-	d := fsm.Define("order", 1, steps...)
+	d := fsm.Define("order", 1, nil, steps...)
 	enginetest.NoError(w, machines.Register(d))
 	w.processors = []dispatch.Processor{machines}
 	return d
@@ -93,7 +93,7 @@ func (w *worker) end(_ context.Context, run *fsm.Run[string]) (fsm.Outcome, erro
 }
 
 func (w *worker) instances() {
-	d := w.machine(fsm.Step("end", w.end))
+	d := w.machine(fsm.Step("end", w.end, nil))
 	w.write = func(name string) error {
 		_, err := fsm.Start(w.Context(), w.eng, d, name, nil)
 		return err
@@ -103,8 +103,8 @@ func (w *worker) instances() {
 func (w *worker) signals() {
 	wait := fsm.Step("wait", func(_ context.Context, run *fsm.Run[string]) (fsm.Outcome, error) {
 		return run.Await("go").Then("end"), nil
-	})
-	d := w.machine(wait, fsm.Step("end", w.end))
+	}, nil)
+	d := w.machine(wait, fsm.Step("end", w.end, nil))
 	id := func(name string) string { return "00000000-0000-4000-8000-0000000" + name }
 	w.prepare = func(name string) error {
 		_, err := fsm.Start(w.Context(), w.eng, d, name, &fsm.StartOptions{ID: id(name)})

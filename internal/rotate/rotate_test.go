@@ -76,18 +76,18 @@ func newProcess(t *testing.T, db enginetest.Database, clock *perduretest.Clock, 
 // planted in them.
 func (p *process) define() *fsm.Definition[string] {
 	var order *fsm.Definition[string]
-	order = fsm.Define("order", 1,
+	order = fsm.Define("order", 1, nil,
 		fsm.Step("wait", func(_ context.Context, run *fsm.Run[string]) (fsm.Outcome, error) {
 			p.did(run.State)
 			if run.Parent != "" {
 				return run.Done("planted-result"), nil
 			}
 			return run.Await("go").Then("spawn"), nil
-		}),
+		}, nil),
 		fsm.Step("spawn", func(_ context.Context, run *fsm.Run[string]) (fsm.Outcome, error) {
 			p.did(string(run.Awaited[0].Payload))
 			return run.Spawn(fsm.ChildOf(order, "planted-state", nil)).Then("end"), nil
-		}),
+		}, nil),
 		fsm.Step("end", func(ctx context.Context, run *fsm.Run[string]) (fsm.Outcome, error) {
 			if p.hold && run.Attempt == 1 {
 				return run.Replay(time.Hour), nil
@@ -98,7 +98,7 @@ func (p *process) define() *fsm.Definition[string] {
 			}
 			p.did(string(children[0].Result))
 			return run.Done("planted-result"), nil
-		}))
+		}, nil))
 	return order
 }
 

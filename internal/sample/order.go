@@ -34,12 +34,12 @@ type Report struct {
 }
 
 func (s *Shop) defineMachines() {
-	s.order = fsm.Define("order", 1,
-		fsm.Step("charge", s.charge), fsm.Step("paid", s.paid), fsm.Step("close", s.close)).KeepHistory()
-	s.parcel = fsm.Define("parcel", 1,
-		fsm.Step("pack", s.pack), fsm.Step("label", s.label)).Retry(retry.Fixed(4, time.Second)).KeepHistory()
-	s.report = fsm.Define("report", 1,
-		fsm.Step("count", s.count), fsm.Step("send", s.sendReport)).KeepHistory()
+	s.order = fsm.Define("order", 1, &fsm.DefinitionOptions[Order]{KeepHistory: true},
+		fsm.Step("charge", s.charge, nil), fsm.Step("paid", s.paid, nil), fsm.Step("close", s.close, nil))
+	s.parcel = fsm.Define("parcel", 1, &fsm.DefinitionOptions[Parcel]{Retry: retry.Fixed(4, time.Second), KeepHistory: true},
+		fsm.Step("pack", s.pack, nil), fsm.Step("label", s.label, nil))
+	s.report = fsm.Define("report", 1, &fsm.DefinitionOptions[Report]{KeepHistory: true},
+		fsm.Step("count", s.count, nil), fsm.Step("send", s.sendReport, nil))
 }
 
 var (

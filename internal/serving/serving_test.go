@@ -39,7 +39,7 @@ type fixture struct {
 	eng *perdure.Engine
 }
 
-var slow = fsm.Define("order", 2, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(nil), nil })).Queue("bulk")
+var slow = fsm.Define("order", 2, &fsm.DefinitionOptions[int]{Queue: "bulk"}, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(nil), nil }, nil))
 
 func newFixture(t *testing.T, db enginetest.Database) *fixture {
 	t.Helper()

@@ -81,15 +81,9 @@ func ignored(stmt sqldb.Stmt) sqldb.Stmt {
 }
 
 // EnqueueTask returns the statement that records a task that is due at a time or after a delay.
-// id is set to its number.
-func (s *Store) EnqueueTask(taskType, payload string, due *time.Time, delay time.Duration, now Now, id *int64) sqldb.Stmt {
-	return number(s.task("TaskEnqueue", now, taskType, payload, due, delay.Microseconds()), id)
-}
-
-// number sets id to the number that a statement returns.
-func number(stmt sqldb.Stmt, id *int64) sqldb.Stmt {
-	stmt.Row = func(scan sqldb.Scan) error { return scan(id) }
-	return stmt
+// id is called with its number.
+func (s *Store) EnqueueTask(taskType, payload string, due *time.Time, delay time.Duration, now Now, id func(int64)) sqldb.Stmt {
+	return oneColumn(s.task("TaskEnqueue", now, taskType, payload, due, delay.Microseconds()), id)
 }
 
 // ClaimTasks returns expired claims to their queues and then leases up to c.Limit due tasks,

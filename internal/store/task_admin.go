@@ -87,6 +87,12 @@ func (s *Store) CancelTask(id int64, now Now, changed *int64) []sqldb.Stmt {
 	return append(s.TaskClock(now), counted(s.task("TaskCancel", now, id), changed))
 }
 
+// DeleteTask returns the statement that removes a task unless it is running. deleted is set to
+// the number of removed tasks.
+func (s *Store) DeleteTask(id int64, deleted *int64) sqldb.Stmt {
+	return counted(s.stmt("TaskDelete", id), deleted)
+}
+
 // TaskErrorRow is a row of queues.error.
 type TaskErrorRow struct {
 	ID      int64

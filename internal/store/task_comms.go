@@ -27,28 +27,28 @@ type SMS struct {
 	To, Body string
 }
 
-// SendEmail returns the statements that record an email and start sending it. id is set to the
-// number of the send.
-func (s *Store) SendEmail(m Email, due Due, now Now, id *int64) []sqldb.Stmt {
+// SendEmail returns the statements that record an email and start sending it. id is called
+// with the number of the send.
+func (s *Store) SendEmail(m Email, due Due, now Now, id func(int64)) []sqldb.Stmt {
 	if s.dialect.HasFunctions() {
-		return append(s.TaskClock(now), number(s.stmt("CommsSendEmail", m.From, m.To, m.Subject, m.Text, m.HTML, due.At, due.Delay.Microseconds()), id))
+		return append(s.TaskClock(now), oneColumn(s.stmt("CommsSendEmail", m.From, m.To, m.Subject, m.Text, m.HTML, due.At, due.Delay.Microseconds()), id))
 	}
-	create := returning(s.stmts("CommsCreateEmail", m.From, m.To, m.Subject, m.Text, m.HTML, at(now)), new(int64))
+	create := returning(s.stmts("CommsCreateEmail", m.From, m.To, m.Subject, m.Text, m.HTML, at(now)), func(int64) {})
 	return append(create, s.KickoffSend("email", 0, due, now, id)...)
 }
 
 // SendSMS is SendEmail for an SMS.
-func (s *Store) SendSMS(m SMS, due Due, now Now, id *int64) []sqldb.Stmt {
+func (s *Store) SendSMS(m SMS, due Due, now Now, id func(int64)) []sqldb.Stmt {
 	if s.dialect.HasFunctions() {
-		return append(s.TaskClock(now), number(s.stmt("CommsSendSMS", m.To, m.Body, m.From, due.At, due.Delay.Microseconds()), id))
+		return append(s.TaskClock(now), oneColumn(s.stmt("CommsSendSMS", m.To, m.Body, m.From, due.At, due.Delay.Microseconds()), id))
 	}
-	create := returning(s.stmts("CommsCreateSMS", m.From, m.To, m.Body, at(now)), new(int64))
+	create := returning(s.stmts("CommsCreateSMS", m.From, m.To, m.Body, at(now)), func(int64) {})
 	return append(create, s.KickoffSend("sms", 0, due, now, id)...)
 }
 
 // KickoffSend returns the statements that start sending a message, on SQLite. Message 0 is the
 // message that was just created.
-func (s *Store) KickoffSend(channel string, message int64, due Due, now Now, id *int64) []sqldb.Stmt {
+func (s *Store) KickoffSend(channel string, message int64, due Due, now Now, id func(int64)) []sqldb.Stmt {
 	var which *int64
 	if message != 0 {
 		which = &message
@@ -62,11 +62,11 @@ func (s *Store) KickoffSend(channel string, message int64, due Due, now Now, id 
 	return stmts
 }
 
-// returning sets id to the number that a statement returns, for all statements that return one.
-func returning(stmts []sqldb.Stmt, id *int64) []sqldb.Stmt {
+// returning passes the number that a statement returns to id, for all statements that return one.
+func returning(stmts []sqldb.Stmt, id func(int64)) []sqldb.Stmt {
 	for i := range stmts {
 		if strings.Contains(stmts[i].SQL, "\nreturning ") {
-			stmts[i] = number(stmts[i], id)
+			stmts[i] = oneColumn(stmts[i], id)
 		}
 	}
 	return stmts

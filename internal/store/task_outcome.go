@@ -131,7 +131,7 @@ func (s *Store) SweepTasks(dead bool, keep time.Duration, now Now, removed *int6
 	}
 	sweep := s.task(name, now, keep.Microseconds())
 	if s.dialect.HasFunctions() {
-		return append(s.TaskClock(now), number(sweep, removed))
+		return append(s.TaskClock(now), oneColumn(sweep, func(n int64) { *removed = n }))
 	}
 	return []sqldb.Stmt{counted(sweep, removed)}
 }

@@ -54,7 +54,7 @@ func newProgram(t *testing.T, db enginetest.Database, provider *sdk.TracerProvid
 	if p.ship, err = hook.Define(p.hooks, "ship", p.notify, nil); err != nil {
 		t.Fatal(err)
 	}
-	p.order = fsm.Define("order", 1, fsm.Step("begin", p.begin), fsm.Step("end", p.end))
+	p.order = fsm.Define("order", 1, nil, fsm.Step("begin", p.begin, nil), fsm.Step("end", p.end, nil))
 	if err := p.machines.Register(p.order); err != nil {
 		t.Fatal(err)
 	}

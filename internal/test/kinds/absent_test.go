@@ -16,7 +16,7 @@ import (
 
 const takenID = "00000000-0000-7000-8000-00000000000a"
 
-var orders = fsm.Define("order", 1, fsm.Step("a", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(1), nil }))
+var orders = fsm.Define("order", 1, nil, fsm.Step("a", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(1), nil }, nil))
 
 // absents are the kinds that insert work if its id is absent. Each function records the
 // work in a unit and returns where the result is stored when the unit is applied.

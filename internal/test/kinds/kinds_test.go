@@ -138,13 +138,13 @@ func startStep(s subject) dispatch.Processor {
 	machines, err := fsm.New(s.eng, nil)
 	enginetest.NoError(s.t, err)
 	s.drained(machines)
-	d := fsm.Define("order", 1, fsm.Step("pay", func(ctx context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
+	d := fsm.Define("order", 1, &fsm.DefinitionOptions[int]{Retry: s.policy}, fsm.Step("pay", func(ctx context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
 		outcome := r.Next("ship")
 		if s.add != nil {
 			outcome = outcome.With(s.add)
 		}
 		return outcome, s.run(ctx, r.Attempt)
-	}), fsm.Step("ship", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(nil), nil })).Retry(s.policy)
+	}, nil), fsm.Step("ship", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(nil), nil }, nil))
 	enginetest.NoError(s.t, machines.Register(d))
 	if s.joins {
 		return machines

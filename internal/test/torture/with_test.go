@@ -71,10 +71,10 @@ func newRecorders(eng *perdure.Engine) (w *recorders, err error) {
 	if err != nil {
 		return nil, err
 	}
-	w.machine = fsm.Define("write", 1, fsm.Step("write", func(ctx context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
+	w.machine = fsm.Define("write", 1, nil, fsm.Step("write", func(ctx context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
 		torture.Pause(ctx, rand.N(5*time.Millisecond))
 		return r.Done(nil).With(write("step", r.ID)), nil
-	}))
+	}, nil))
 	return w, w.machines.Register(w.machine)
 }
 

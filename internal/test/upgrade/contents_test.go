@@ -2,6 +2,7 @@ package upgrade_test
 
 import (
 	"encoding/json"
+	"regexp"
 	"testing"
 
 	"github.com/perdure/perdure"
@@ -50,6 +51,13 @@ type (
 		Outbox    []outbox.Entry
 	}
 )
+
+// UnmarshalJSON reads a task of the version before, whose id was a number in Go.
+func (i *taskItem) UnmarshalJSON(raw []byte) error {
+	type plain taskItem
+	number := regexp.MustCompile(`"ID":\s*(\d+)`)
+	return json.Unmarshal(number.ReplaceAll(raw, []byte(`"ID":"$1"`)), (*plain)(i))
+}
 
 // must returns a function that returns a value, and ends the test if there is an error.
 func must[T any](t *testing.T) func(T, error) T {

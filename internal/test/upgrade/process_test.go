@@ -132,11 +132,11 @@ func (p *process) serveMachines() {
 		return fsm.Step(name, func(_ context.Context, r *fsm.Run[item]) (fsm.Outcome, error) {
 			p.ran("step "+name, r.State.Label, r.Attempt, r.Crashes)
 			return r.Done(result(r)), nil
-		})
+		}, nil)
 	}
 	label := func(r *fsm.Run[item]) any { return r.State.Label }
 	enginetest.NoError(p.t, p.fsm.Register(
-		fsm.Define("order", 1, step("begin", label),
+		fsm.Define("order", 1, &fsm.DefinitionOptions[item]{Retry: retry.Fixed(2, 3*time.Hour), KeepHistory: true, Queue: "main"}, step("begin", label),
 			step("paid", func(r *fsm.Run[item]) any {
 				if r.TimedOut {
 					return "timed out"
@@ -152,8 +152,8 @@ func (p *process) serveMachines() {
 				}
 				return strings.Join(all, ",")
 			}),
-		).Retry(retry.Fixed(2, 3*time.Hour)).KeepHistory().Queue("main"),
-		fsm.Define("part", 1, step("begin", label), step("end", label)).Queue("main"),
+		),
+		fsm.Define("part", 1, &fsm.DefinitionOptions[item]{Queue: "main"}, step("begin", label), step("end", label)),
 	))
 }
 

@@ -18,6 +18,9 @@ update queues_task
 set status = 'cancelled', finished_at = ?2, worker = null, token = null, lease_expires_at = null
 where task_id = ?1 and status in ('pending', 'processing')
 
+-- name: TaskDelete
+delete from queues_task where task_id = ? and status <> 'processing'
+
 -- name: TaskErrorList
 select error_id, task_id, error_message, created_at
 from queues_error
