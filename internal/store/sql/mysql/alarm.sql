@@ -72,14 +72,16 @@ select count(*) into @perdure_waits
 from json_table(@perdure_alarm, '$[*]' columns (
   id varchar(36) collate {collation} path '$[0]', queue varchar(300) collate {collation} path '$[1]', priority smallint path '$[2]', due_at datetime(6) path '$[3]'
 )) o
-straight_join perdure.ready r force index (primary) on r.queue = o.queue and r.suspect in (0, 1) and r.priority = o.priority and r.due_at = o.due_at and r.id = o.id
+straight_join (select 0 as suspect union all select 1) s
+straight_join perdure.ready r force index (primary) on r.queue = o.queue and r.suspect = s.suspect and r.priority = o.priority and r.due_at = o.due_at and r.id = o.id
 for update
 ;
 delete r
 from json_table(@perdure_alarm, '$[*]' columns (
   id varchar(36) collate {collation} path '$[0]', queue varchar(300) collate {collation} path '$[1]', priority smallint path '$[2]', due_at datetime(6) path '$[3]'
 )) o
-straight_join perdure.ready r force index (primary) on r.queue = o.queue and r.suspect in (0, 1) and r.priority = o.priority and r.due_at = o.due_at and r.id = o.id
+straight_join (select 0 as suspect union all select 1) s
+straight_join perdure.ready r force index (primary) on r.queue = o.queue and r.suspect = s.suspect and r.priority = o.priority and r.due_at = o.due_at and r.id = o.id
 ;
 update json_table(@perdure_alarm, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', was_dead tinyint path '$[4]', same tinyint path '$[5]')) o
 straight_join perdure.alarm_items h force index (primary) on h.id = o.id

@@ -36,7 +36,7 @@ straight_join perdure.{items} h on h.id = held.id
 {piece LiveJoin}
 where l.queue >= concat('{word}', char(9 using utf8mb4)) and l.queue < concat('{word}', char(10 using utf8mb4)) and l.expires_at < ?
   and {piece Live}
-  and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
+  and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect = 0 and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id) and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect = 1 and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
   and not exists (select 1 from perdure.leases newer where newer.seq > l.seq and locate(h.id, newer.ids) > 0)
 
 -- name: HookDoctorEnded
@@ -105,7 +105,7 @@ select 'running', count(*) from (
   ) held
   straight_join perdure.hook_items h on h.id = held.id
   where not exists (select 1 from perdure.hook_ends e where e.id = h.id)
-    and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
+    and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect = 0 and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id) and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect = 1 and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
   limit 10000
 ) n
 union all
@@ -162,7 +162,7 @@ select 'running', count(*) from (
   ) held
   straight_join perdure.alarm_items h on h.id = held.id
   where h.dead is null
-    and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
+    and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect = 0 and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id) and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect = 1 and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
   limit 10000
 ) n
 union all

@@ -203,7 +203,7 @@ having min(wakes.at) is not null
 -- name: {Kind}Unready
 delete r
 from perdure.{items} h
-straight_join perdure.ready r force index (primary) on r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
+straight_join perdure.ready r force index (primary) on r.queue = h.queue and r.suspect = case when h.batch_limit is null then 0 else 1 end and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
 where h.id = ?1
 
 -- name: {Kind}Attempt

@@ -13,7 +13,8 @@ lock in share mode
 -- name: InstanceShow
 select i.id, i.fsm, i.version, i.step, coalesce(f.state, i.state), i.queue, i.priority, i.attempt, least(i.failures, i.attempt), i.crashes, i.parent_id, i.partition_key, i.unique_key,
   coalesce(f.error, i.error), i.created_at, i.due_at, i.deadline_at, f.finished_at, f.result, coalesce(f.status, case
-    when (select 1 from perdure.ready r where r.queue = i.queue and r.suspect in (0, 1) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id limit 1) is not null
+    when (select 1 from perdure.ready r where r.queue = i.queue and r.suspect = 0 and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id limit 1) is not null
+      or (select 1 from perdure.ready r where r.queue = i.queue and r.suspect = 1 and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id limit 1) is not null
       then case when least(i.failures, i.attempt) > 0 then 'retrying' when i.due_at > coalesce(cast(? as datetime(6)), utc_timestamp(6)) then 'scheduled' else 'ready' end
     when (select 1 from perdure.waiting w where w.id = i.id limit 1) is not null then 'waiting_signal'
     when (select 1 from perdure.barriers b where b.parent_id = i.id limit 1) is not null then 'waiting_children'
@@ -29,7 +30,8 @@ left join perdure.finished f on f.id = i.id
 -- name: ReadyRemove
 delete r
 from perdure.instances i
-straight_join perdure.ready r force index (primary) on r.queue = i.queue and r.suspect in (0, 1) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id
+straight_join (select 0 as suspect union all select 1) s
+straight_join perdure.ready r force index (primary) on r.queue = i.queue and r.suspect = s.suspect and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id
 where i.id = ?1
 
 -- name: WaitingRemove

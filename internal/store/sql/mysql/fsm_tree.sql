@@ -156,7 +156,8 @@ from (
   select r.queue, r.suspect, r.priority, r.due_at, r.id
   from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
   straight_join perdure.instances i force index (primary) on i.id = o.id
-  straight_join perdure.ready r force index (primary) on r.queue = i.queue and r.suspect in (0, 1) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id
+  straight_join (select 0 as suspect union all select 1) s
+  straight_join perdure.ready r force index (primary) on r.queue = i.queue and r.suspect = s.suspect and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id
   for update skip locked
 ) gone
 ;

@@ -4,7 +4,7 @@
 
 -- name: InspectHooks
 select h.created_at, h.id, coalesce(h.key, h.id), h.namespace, h.name, coalesce((select e.status from perdure.hook_ends e where e.id = h.id), case
-    when exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id) then 'ready'
+    when exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect = case when h.batch_limit is null then 0 else 1 end and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id) then 'ready'
     else 'running'
   end), h.attempt, h.due_at
 from perdure.hook_items h
@@ -32,7 +32,7 @@ from (
 straight_join perdure.hook_items h on h.id = held.id
 where h.created_at <= ?1 and (h.created_at < ?1 or h.id < ?2)
   and not exists (select 1 from perdure.hook_ends e where e.id = h.id)
-  and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
+  and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect = case when h.batch_limit is null then 0 else 1 end and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
 order by h.created_at desc, h.id desc
 limit ?3
 
@@ -78,7 +78,7 @@ from (
   straight_join perdure.hook_items h on h.id = held.id
   where l.queue = ? and h.name = ? and l.expires_at > ?
     and not exists (select 1 from perdure.hook_ends e where e.id = h.id)
-    and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
+    and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect = case when h.batch_limit is null then 0 else 1 end and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
   limit 1
 ) s
 
@@ -92,7 +92,7 @@ from (
   straight_join perdure.alarm_items h on h.id = held.id
   where l.queue = ? and h.type = ? and l.expires_at > ?
     and h.dead is null
-    and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
+    and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect = case when h.batch_limit is null then 0 else 1 end and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
   limit 1
 ) s
 
@@ -100,7 +100,8 @@ from (
 -- Finds a hook by the key that a user chose, or by the id of the row if it has no key. Rows
 -- with a key have ids in the same range; the search skips a limited number of them.
 select coalesce(h.key, h.id), h.namespace || '/' || h.name, coalesce((select e.status from perdure.hook_ends e where e.id = h.id), case
-    when exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id) then 'ready'
+    when exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect = 0 and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id) then 'ready'
+    when exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect = 1 and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id) then 'ready'
     else 'running'
   end), h.attempt, h.due_at
 from (
@@ -158,5 +159,5 @@ select h.name, null, coalesce(e.status, case when r.id is null then 'running' el
   h.attempt + coalesce(e.status = 'done', 0), case when e.id is null then h.next_attempt_at end, null
 from perdure.hook_items h
 left join perdure.hook_ends e on e.id = h.id
-left join perdure.ready r on r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
+left join perdure.ready r on r.queue = h.queue and r.suspect = case when h.batch_limit is null then 0 else 1 end and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
 where h.key = ? or h.key is null and h.id = ?

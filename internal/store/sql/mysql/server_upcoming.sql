@@ -54,7 +54,7 @@ limit ?7
 -- name: InspectStatus
 -- Returns the columns that filters use, without the state. The program adds the ids.
 select i.id, i.fsm, i.queue, i.step, i.parent_id, coalesce(f.status, case
-    when exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect in (0, 1) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
+    when (exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect = 0 and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id) or exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect = 1 and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id))
       then case when least(i.failures, i.attempt) > 0 then 'retrying' when i.due_at > coalesce(cast(? as datetime(6)), utc_timestamp(6)) then 'scheduled' else 'ready' end
     when exists (select 1 from perdure.waiting w where w.id = i.id) then 'waiting_signal'
     when exists (select 1 from perdure.barriers b where b.parent_id = i.id) then 'waiting_children'
@@ -121,7 +121,7 @@ select 'hooks.running', count(*) from (
   ) held
   straight_join perdure.hook_items h on h.id = held.id
   where not exists (select 1 from perdure.hook_ends e where e.id = h.id)
-    and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
+    and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect = case when h.batch_limit is null then 0 else 1 end and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
   limit ?1
 ) s
 union all
@@ -137,7 +137,7 @@ select 'alarms.running', count(*) from (
   ) held
   straight_join perdure.alarm_items h on h.id = held.id
   where h.dead is null
-    and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
+    and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect = case when h.batch_limit is null then 0 else 1 end and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
   limit ?1
 ) s
 union all

@@ -10,7 +10,8 @@ where i.id = ?::uuid
 -- A limit replaces exists: the planner would read the whole table for a list.
 select i.id::text, i.fsm, i.version, i.step, coalesce(f.state, i.state)::text, i.queue, i.priority, i.attempt, least(i.failures, i.attempt), i.crashes, i.parent_id::text, i.partition_key, i.unique_key,
   coalesce(f.error, i.error), i.created_at, i.due_at, i.deadline_at, f.finished_at, f.result::text, coalesce(f.status, case
-    when (select true from perdure.ready r where r.queue = i.queue and r.suspect in (false, true) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id limit 1)
+    when (select true from perdure.ready r where r.queue = i.queue and r.suspect = false and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id limit 1)
+      or (select true from perdure.ready r where r.queue = i.queue and r.suspect = true and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id limit 1)
       then case when least(i.failures, i.attempt) > 0 then 'retrying' when i.due_at > coalesce(?::timestamptz, now()) then 'scheduled' else 'ready' end
     when (select true from perdure.waiting w where w.id = i.id limit 1) then 'waiting_signal'
     when (select true from perdure.barriers b where b.parent_id = i.id limit 1) then 'waiting_children'
@@ -32,8 +33,8 @@ limit 1
 
 -- name: ReadyRemove
 delete from perdure.ready r
-using perdure.instances i
-where i.id = ?::uuid and r.queue = i.queue and r.suspect in (false, true) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id
+using perdure.instances i, (values (false), (true)) as s (suspect)
+where i.id = ?::uuid and r.queue = i.queue and r.suspect = s.suspect and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id
 
 -- name: WaitingRemove
 -- The instance records what it waited for, and the rest of its wait.

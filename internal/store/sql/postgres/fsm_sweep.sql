@@ -10,7 +10,8 @@ from perdure.leases l, unnest(l.ids) as held (id)
 join perdure.instances i on i.id = held.id
 where l.worker = ?
   and not exists (select 1 from perdure.finished f where f.id = i.id)
-  and not exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect in (false, true) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
+  and not exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect = false and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
+  and not exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect = true and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
   and not exists (select 1 from perdure.waiting w where w.id = i.id)
   and not exists (select 1 from perdure.barriers b where b.parent_id = i.id)
   and not exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id)

@@ -43,7 +43,8 @@ limit 1
 -- A limit replaces exists: the planner would read the whole table for a list. Returns
 -- the columns that filters use, without the state. The program adds the ids.
 select i.id::text, i.fsm, i.queue, i.step, i.parent_id::text, coalesce(f.status, case
-    when (select true from perdure.ready r where r.queue = i.queue and r.suspect in (false, true) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id limit 1)
+    when (select true from perdure.ready r where r.queue = i.queue and r.suspect = false and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id limit 1)
+      or (select true from perdure.ready r where r.queue = i.queue and r.suspect = true and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id limit 1)
       then case when least(i.failures, i.attempt) > 0 then 'retrying' when i.due_at > coalesce(?::timestamptz, now()) then 'scheduled' else 'ready' end
     when (select true from perdure.waiting w where w.id = i.id limit 1) then 'waiting_signal'
     when (select true from perdure.barriers b where b.parent_id = i.id limit 1) then 'waiting_children'
