@@ -59,11 +59,23 @@ type Engine struct {
 //
 // Several processes may open the same database at the same time.
 func Open(ctx context.Context, dsn string, options *Options) (*Engine, error) {
+	return open(ctx, options, func(ctx context.Context) (sqldb.DB, error) { return connect(ctx, dsn) })
+}
+
+// minConnect is the minimum time limit for connecting to a database. It applies even if
+// Options.Timeout is shorter.
+const minConnect = 10 * time.Second
+
+// open opens an engine on the database that connect returns. It returns an error if the
+// server does not respond within the larger of Options.Timeout and minConnect.
+func open(ctx context.Context, options *Options, connect func(ctx context.Context) (sqldb.DB, error)) (*Engine, error) {
 	o := options.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	db, err := connect(ctx, dsn, o.Timeout)
+	connecting, cancel := context.WithTimeout(ctx, max(o.Timeout, minConnect))
+	defer cancel()
+	db, err := connect(connecting)
 	if err != nil {
 		return nil, err
 	}
@@ -74,15 +86,7 @@ func Open(ctx context.Context, dsn string, options *Options) (*Engine, error) {
 	return eng, nil
 }
 
-// minConnect is the minimum time limit for connecting to a database. It applies even if
-// Options.Timeout is shorter.
-const minConnect = 10 * time.Second
-
-// connect opens the database. It returns an error if the server does not respond within
-// the larger of timeout and minConnect.
-func connect(ctx context.Context, dsn string, timeout time.Duration) (sqldb.DB, error) {
-	ctx, cancel := context.WithTimeout(ctx, max(timeout, minConnect))
-	defer cancel()
+func connect(ctx context.Context, dsn string) (sqldb.DB, error) {
 	scheme, _, _ := strings.Cut(dsn, ":")
 	switch scheme {
 	case "sqlite":
@@ -122,6 +126,9 @@ func newEngine(ctx context.Context, db sqldb.DB, o Options) (*Engine, error) {
 	remote, _ := db.(wake.Remote)
 	watcher, _ := db.(wake.Watcher)
 	eng.hub = wake.New(remote, watcher)
+	if o.NoListener {
+		eng.hub.Deafen()
+	}
 	eng.outbox = outbox.New(st, outbox.Host{Clock: o.Clock, Hub: eng.hub, Workers: &eng.workers, Update: eng.updateWith})
 	if o.OutboxRetention > 0 {
 		eng.outbox.Retain(o.OutboxRetention)

@@ -42,7 +42,7 @@ func (e *Engine) JoinSQL(ctx context.Context, tx SQLConn, fn func(*Tx) error) er
 	if _, ok := conn.(*sql.DB); ok {
 		return fault.Invalidf("transaction", "must be a transaction, got a *sql.DB")
 	}
-	return e.join(ctx, sqldb.StdRunner{Conn: conn, Dialect: e.db.Dialect()}, fn)
+	return e.join(ctx, sqldb.StdRunner{Conn: conn, Dialect: e.db.Dialect()}, conn, fn)
 }
 
 // JoinPgx is JoinSQL for a pgx transaction on PostgreSQL.
@@ -53,7 +53,7 @@ func (e *Engine) JoinPgx(ctx context.Context, tx pgx.Tx, fn func(*Tx) error) err
 	if sqldb.IsNil(tx) {
 		return fault.Invalidf("transaction", "must not be nil")
 	}
-	return e.join(ctx, postgres.Join(tx), fn)
+	return e.join(ctx, postgres.Join(tx), tx, fn)
 }
 
 // Wake makes the dispatchers in all processes, and the readers of the outbox in this
@@ -64,7 +64,7 @@ func (e *Engine) Wake() {
 	e.hub.Hint()
 }
 
-func (e *Engine) join(ctx context.Context, run sqldb.Runner, fn func(*Tx) error) error {
+func (e *Engine) join(ctx context.Context, run sqldb.Runner, joined any, fn func(*Tx) error) error {
 	if err := e.enter(); err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (e *Engine) join(ctx context.Context, run sqldb.Runner, fn func(*Tx) error)
 		return err
 	}
 	tx := e.newTx(ctx, id)
-	tx.live = run
+	tx.live, tx.joined = run, joined
 	defer tx.end()
 	if err := fn(tx); err != nil || tx.err != nil {
 		return first(err, tx.err)

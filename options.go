@@ -30,6 +30,11 @@ type Options struct {
 	// NoMigrate makes Open refuse a database that lacks migrations instead of
 	// applying them, for deployments that run "perdure migrate". Default: false.
 	NoMigrate bool
+	// NoListener opens no connection, and runs no query, to be woken by other processes. Their
+	// work is then found by polling: see dispatch.PollerOptions. Work of this process starts
+	// immediately either way. It is for a transaction pooler, which does not pass
+	// notifications on, and for databases with few connections. Default: false.
+	NoListener bool
 	// MaxAttempts is the maximum number of times that Update runs its function. Update
 	// runs it again if rows that it read have changed, or after a transient error of the
 	// database. Default: 10.

@@ -44,13 +44,17 @@ type Tx struct {
 	snapshot sqldb.Tx      // the read phase, nil until the first read
 	live     sqldb.Runner  // the open transaction, nil until it is needed
 	own      sqldb.Tx      // live, if this Tx started it
+	joined   any           // the caller's transaction, if live is that
 	arrays   bool          // live accepts array values
 	wait     time.Duration // the longest wait of live for a locked row; 0 means no limit
 	flushed  int           // statements of the unit that live has run
 	release  func()        // called when own has ended
 
-	committed []func()   // called after the commit
-	rows      sqldb.Rows // the result of the last Query, open or not
+	committed []func()     // called after the commit
+	rows      sqldb.Rows   // the result of the last Query, open or not
+	app       *application // the application's use of the transaction, nil if there is none
+
+	savepoints []savepoint // of the application, the last one is the innermost
 }
 
 func (e *Engine) newTx(ctx context.Context, id string) *Tx {
@@ -132,6 +136,9 @@ func (tx *Tx) record(stmts []sqldb.Stmt, mutations ...outbox.Mutation) error {
 // that were recorded so far.
 func (tx *Tx) open() (sqldb.Runner, error) {
 	if err := tx.closeRows(); err != nil {
+		return nil, err
+	}
+	if err := tx.settle(); err != nil {
 		return nil, err
 	}
 	if tx.live == nil {
@@ -244,6 +251,7 @@ func (tx *Tx) endSnapshot() {
 // end releases what the Tx still holds: rows, the snapshot and the open transaction.
 // After a commit there is nothing to release.
 func (tx *Tx) end() {
+	tx.closeApplication()
 	tx.ended = true
 	_ = tx.closeRows()
 	tx.endSnapshot()
@@ -282,11 +290,16 @@ func (tx *Tx) Exec(query string, args ...any) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	kind, name := sqldb.ControlOf(query)
+	if err := tx.allow(kind, name); err != nil {
+		return 0, err
+	}
 	var affected int64
 	stmt := sqldb.Stmt{SQL: query, Args: args, Exact: true, Done: func(n int64) error { affected = n; return nil }}
 	if err := run.Run(tx.ctx, stmt); err != nil {
 		return 0, tx.fail(fmt.Errorf("exec: %w", bare(err)))
 	}
+	tx.divided(kind, name)
 	return affected, nil
 }
 

@@ -23,6 +23,12 @@ var ErrClosed = errors.New("engine is closed")
 // lacks migrations of this release.
 var ErrNotMigrated = errors.New("database is not migrated: run \"perdure migrate\"")
 
+// ErrEngineCommits is returned by Commit and Rollback of a transaction that the application
+// got from a Tx, and by statements with that effect. The engine commits the transaction
+// when the function of the unit returns nil, and rolls it back otherwise. The unit fails
+// with this error, and nothing is written.
+var ErrEngineCommits = errors.New("the engine commits the transaction: return nil from the function to commit, or an error to roll back")
+
 // Invalid reports that an input is not valid. Nothing was written.
 type Invalid struct {
 	// Field is the name of the input, from the outside in: "posts.title".

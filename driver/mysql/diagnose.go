@@ -20,12 +20,12 @@ func (db *DB) Diagnose(ctx context.Context) ([]sqldb.Diagnosis, error) {
 	var flush, limit int
 	var now time.Time
 	before := clock.System.Now()
-	err := db.read.QueryRowContext(ctx, "select version(), @@innodb_flush_log_at_trx_commit, @@max_connections, utc_timestamp(6)").Scan(&version, &flush, &limit, &now)
+	err := db.read.QueryRowContext(ctx, "select version(), @@innodb_flush_log_at_trx_commit, @@max_connections, utc_timestamp(6)").Scan(&version, &flush, &limit, timeDest{&now})
 	if err != nil {
 		return nil, fmt.Errorf("read settings: %w", err)
 	}
 	middle := before.Add(clock.System.Now().Sub(before) / 2)
-	return []sqldb.Diagnosis{{Name: "version", Found: "MySQL " + version}, skew(now.Sub(middle)), durability(flush), connections(limit)}, nil
+	return []sqldb.Diagnosis{{Name: "version", Found: "MySQL " + version}, skew(now.Sub(middle)), durability(flush), db.connections(limit)}, nil
 }
 
 func skew(d time.Duration) sqldb.Diagnosis {
@@ -45,8 +45,11 @@ func durability(flush int) sqldb.Diagnosis {
 }
 
 // connections compares the size of the pools of one process with the server's limit.
-func connections(limit int) sqldb.Diagnosis {
+func (db *DB) connections(limit int) sqldb.Diagnosis {
 	most := writers + groups + readers + urgents
+	if db.borrowed {
+		most = db.write.Stats().MaxOpenConnections
+	}
 	found := sqldb.Diagnosis{Name: "pool_size", Found: fmt.Sprintf("%d of the server's %d connections for one process", most, limit)}
 	if most*2 > limit {
 		found.Problem = "two processes could open more connections than the server allows"

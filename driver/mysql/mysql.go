@@ -35,6 +35,8 @@ const (
 	// between two statements. A function of the application may run between them. MySQL 8
 	// has no such limit.
 	idleTimeout = 30 * time.Second
+	sqlMode     = "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE,PIPES_AS_CONCAT'"
+	collation   = "utf8mb4_bin"
 	// maxArray is the maximum size in bytes of a JSON array that is aggregated from rows.
 	// MariaDB truncates longer arrays, by default after 1 MiB, and a claim aggregates all
 	// claimed rows.
@@ -47,7 +49,11 @@ type DB struct {
 	dialect                    sqldb.Dialect
 	// maria is true if the server is MariaDB.
 	maria bool
-	ran   sqldb.Counter
+	// room has a permission for each connection of a caller's pool that Writes may use.
+	room chan struct{}
+	// borrowed is true if all pools are the same pool of the caller.
+	borrowed bool
+	ran      sqldb.Counter
 }
 
 // Open connects to the database of a mysql:// or mariadb:// URL:
@@ -100,14 +106,14 @@ func force(config *mysql.Config) *mysql.Config {
 	config.ClientFoundRows = true
 	config.MultiStatements = false
 	config.MaxAllowedPacket = 0 // use the server's limit: the server closes a connection that sends more
-	config.Collation = "utf8mb4_bin"
+	config.Collation = collation
 	config.Logger = &mysql.NopLogger{} // everything that it logs is also returned as an error
 	if config.Timeout == 0 {
 		config.Timeout = 10 * time.Second
 	}
 	params := map[string]string{
 		"time_zone": "'+00:00'",
-		"sql_mode":  "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE,PIPES_AS_CONCAT'",
+		"sql_mode":  sqlMode,
 
 		lockWaitTimeout:        lockWaitSeconds,
 		"group_concat_max_len": fmt.Sprint(maxArray),
@@ -206,6 +212,9 @@ func (db *DB) Dialect() sqldb.Dialect { return db.dialect }
 
 // Pools implements sqldb.Pooled.
 func (db *DB) Pools() []sqldb.Pool {
+	if db.borrowed {
+		return []sqldb.Pool{sqldb.StdPool("main", db.write)}
+	}
 	return []sqldb.Pool{sqldb.StdPool("write", db.write), sqldb.StdPool("group", db.group), sqldb.StdPool("read", db.read), sqldb.StdPool("urgent", db.urgent)}
 }
 
@@ -214,24 +223,38 @@ func (db *DB) Ran() sqldb.Counts { return db.ran.Counts() }
 
 // Begin implements sqldb.DB.
 func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) {
-	pool, begin := db.write, "start transaction"
+	pool, begin, isolation, idle := db.write, "start transaction", "read committed", sqldb.ClientSilence
 	switch access {
 	case sqldb.Write:
+		idle = idleTimeout
 	case sqldb.Group:
 		pool = db.group
 	case sqldb.Urgent, sqldb.Claim:
 		pool = db.urgent
 	case sqldb.Read:
-		pool, begin = db.read, "start transaction with consistent snapshot, read only"
+		pool, begin, isolation, idle = db.read, "start transaction with consistent snapshot, read only", "repeatable read", 0
+	}
+	room, err := db.enter(ctx, access)
+	if err != nil {
+		return nil, err
 	}
 	conn, err := pool.Conn(ctx)
 	if err != nil {
+		room()
 		return nil, fmt.Errorf("get connection: %w", cut(ctx, translate(err)))
 	}
-	if _, err := conn.ExecContext(ctx, begin); err != nil {
-		return nil, errors.Join(cut(ctx, translate(err)), conn.Close())
+	t := &tx{StdRunner: sqldb.StdRunner{Conn: conn, Dialect: db.dialect, Ran: &db.ran}, conn: conn, maria: db.maria, room: room}
+	if db.borrowed {
+		err = t.borrow(ctx, isolation, idle)
 	}
-	return &tx{StdRunner: sqldb.StdRunner{Conn: conn, Dialect: db.dialect, Ran: &db.ran}, conn: conn, maria: db.maria}, nil
+	if err == nil {
+		_, err = conn.ExecContext(ctx, begin)
+	}
+	if err != nil {
+		t.end()
+		return nil, cut(ctx, translate(err))
+	}
+	return t, nil
 }
 
 // Exclusively implements sqldb.DB. The lock belongs to the session, so the connection is
@@ -244,6 +267,11 @@ func (db *DB) Exclusively(ctx context.Context, fn func(sqldb.Runner) error) erro
 	}
 	defer conn.Close()
 	defer func() { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }()
+	if db.borrowed {
+		if _, err := conn.ExecContext(ctx, borrowing(append(meanings(), limits(db.maria, 0)...))); err != nil {
+			return translate(err)
+		}
+	}
 	var got sql.NullInt64
 	lock := conn.QueryRowContext(ctx, "select get_lock(concat('perdure.', sha1(database())), ?)", seconds(ctx))
 	if err := lock.Scan(&got); err != nil {
@@ -267,6 +295,9 @@ func seconds(ctx context.Context) int {
 // Close implements sqldb.DB. Closing a pool fails only if the server cannot be notified
 // of the end of a connection. Such a connection is already closed.
 func (db *DB) Close() error {
+	if db.borrowed {
+		return nil
+	}
 	for _, pool := range []*sql.DB{db.read, db.write, db.group, db.urgent} {
 		_ = pool.Close()
 	}

@@ -28,6 +28,10 @@ type tx struct {
 	// sliced is true if lead bounds the whole time of a statement, because the bound is
 	// shorter than a second.
 	sliced bool
+	// meanings and limits are the settings of a caller's session that are changed; see borrow.
+	meanings, limits []setting
+	shared           bool   // the connection is the caller's
+	room             func() // called at the end
 	// limited is true if the transaction has changed the lock wait timeout of its
 	// session.
 	limited bool
@@ -50,6 +54,13 @@ func (t *tx) Run(ctx context.Context, stmts ...sqldb.Stmt) error {
 func (t *tx) one(ctx context.Context, s sqldb.Stmt) error {
 	if wait, ok := s.LockLimit(); ok {
 		return t.limit(ctx, wait)
+	}
+	change := t.takeBack
+	if s.Exact {
+		change = t.giveBack
+	}
+	if err := change(ctx); err != nil {
+		return err
 	}
 	if t.lead == "" || s.Exact { // a user's statement may be of a form that takes no lead
 		return t.StdRunner.Run(ctx, s)
@@ -151,15 +162,25 @@ func (t *tx) Rollback() {
 	t.end()
 }
 
-// end returns the connection to the pool, with the lock wait timeout of new connections.
+// end returns the connection to the pool, with the settings that it had. A session whose
+// settings cannot be restored is closed.
 func (t *tx) end() {
 	t.done = true
-	if t.limited {
-		ctx, cancel := sqldb.RollbackContext()
-		defer cancel()
-		if _, err := t.conn.ExecContext(ctx, "set "+lockWaitTimeout+" = "+lockWaitSeconds); err != nil {
-			_ = t.conn.Raw(func(any) error { return driver.ErrBadConn })
-		}
+	ctx, cancel := sqldb.RollbackContext()
+	defer cancel()
+	changed := append(t.meanings, t.limits...)
+	if err := errors.Join(t.unlimit(ctx), t.restore(ctx, &changed)); err != nil {
+		_ = t.conn.Raw(func(any) error { return driver.ErrBadConn })
 	}
 	_ = t.conn.Close()
+	t.room()
+}
+
+// unlimit restores the lock wait timeout of new connections.
+func (t *tx) unlimit(ctx context.Context) error {
+	if !t.limited || len(t.limits) > 0 { // it is one of them
+		return nil
+	}
+	_, err := t.conn.ExecContext(ctx, "set "+lockWaitTimeout+" = "+lockWaitSeconds)
+	return err
 }

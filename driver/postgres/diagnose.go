@@ -19,11 +19,14 @@ const maxSkew = 5 * time.Second
 // Diagnose implements sqldb.Diagnoser.
 func (db *DB) Diagnose(ctx context.Context) ([]sqldb.Diagnosis, error) {
 	var version, sync string
-	var port, limit int
+	var port, limit, asked int
 	var now time.Time
 	before := clock.System.Now()
-	err := db.pool.QueryRow(ctx, `select current_setting('server_version'), current_setting('synchronous_commit'),
-		coalesce(inet_server_port(), 0), current_setting('max_connections')::int, clock_timestamp()`).Scan(&version, &sync, &port, &limit, &now)
+	err := with(ctx, db.main, func(conn *pgx.Conn) error {
+		asked = int(conn.Config().Port)
+		return conn.QueryRow(ctx, `select current_setting('server_version'), current_setting('synchronous_commit'),
+			coalesce(inet_server_port(), 0), current_setting('max_connections')::int, clock_timestamp()`).Scan(&version, &sync, &port, &limit, &now)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read settings: %w", translate(err))
 	}
@@ -37,7 +40,7 @@ func (db *DB) Diagnose(ctx context.Context) ([]sqldb.Diagnosis, error) {
 		skew(now.Sub(middle)),
 		durability(sync),
 		db.connections(limit),
-		pooler(between, int(db.pool.Config().ConnConfig.Port), port),
+		pooler(between, asked, port),
 	}, nil
 }
 
@@ -59,7 +62,10 @@ func durability(sync string) sqldb.Diagnosis {
 
 // connections compares the size of the pools of one process with the server's limit.
 func (db *DB) connections(limit int) sqldb.Diagnosis {
-	most := int(db.pool.Config().MaxConns) + urgentConns
+	most := 0
+	for _, pool := range db.Pools() {
+		most += int(pool.Max)
+	}
 	found := sqldb.Diagnosis{Name: "pool_size", Found: fmt.Sprintf("%d of the server's %d connections for one process", most, limit)}
 	if most*2 > limit {
 		found.Problem = "two processes could open more connections than the server allows"
@@ -79,6 +85,9 @@ const (
 	transactions
 )
 
+// secondWait bounds the wait for a second connection, which a small pool may not have.
+const secondWait = 2 * time.Second
+
 // between detects a pooler or a proxy between the process and the server by its behavior.
 // Without a pooler, each connection has its own session, and the server reports the
 // process id of the session when the connection starts. If two connections have the same
@@ -86,16 +95,21 @@ const (
 // one, transactions are pooled. A proxy that responds in place of the server makes up the
 // process id.
 func (db *DB) between(ctx context.Context) (between, error) {
-	one, err := db.pool.Acquire(ctx)
+	one, err := db.main.acquire(ctx, false)
 	if err != nil {
 		return nothing, err
 	}
-	defer one.Release()
-	other, err := db.urgent.Acquire(ctx) // the first pool may have only one connection
-	if err != nil {
+	defer one.release()
+	second, cancel := context.WithTimeout(ctx, secondWait)
+	defer cancel()
+	other, err := db.urgent.acquire(second, false) // the first pool may have only one connection
+	switch {
+	case err != nil && ctx.Err() == nil && second.Err() != nil:
+		return nothing, nil // all connections of the pool are in use: it is not known
+	case err != nil:
 		return nothing, err
 	}
-	defer other.Release()
+	defer other.release()
 	before, err := session(ctx, one)
 	if err != nil {
 		return nothing, err
@@ -115,7 +129,7 @@ func (db *DB) between(ctx context.Context) (between, error) {
 		return nothing, err
 	case before == held || before != after:
 		return transactions, nil
-	case before != one.Conn().PgConn().PID():
+	case before != one.PgConn().PID():
 		return something, nil
 	}
 	return nothing, nil

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/sqldb"
 )
@@ -120,10 +122,12 @@ func (db *DB) guard(ctx context.Context, pid int32) (stop func()) {
 // privilege for that, unblock does nothing; `perdure task lint` reports the missing
 // privilege.
 func (db *DB) unblock(ctx context.Context, pid int32) error {
-	_, err := db.urgent.Exec(ctx, `
-		select pg_terminate_backend(a.pid)
-		from pg_stat_activity a
-		where a.pid = any (pg_blocking_pids($1)) and a.usename = 'perdure_worker' and pg_has_role(a.usesysid, 'usage')
-		  and a.xact_start < clock_timestamp() - $2::bigint * interval '1 microsecond'`, pid, workerGrace.Microseconds())
-	return err
+	return with(ctx, db.urgent, func(conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, `
+			select pg_terminate_backend(a.pid)
+			from pg_stat_activity a
+			where a.pid = any (pg_blocking_pids($1)) and a.usename = 'perdure_worker' and pg_has_role(a.usesysid, 'usage')
+			  and a.xact_start < clock_timestamp() - $2::bigint * interval '1 microsecond'`, pid, workerGrace.Microseconds())
+		return err
+	})
 }

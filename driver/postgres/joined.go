@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
@@ -34,20 +36,20 @@ const endedQuery = `
 
 // Ended implements joined.Database. It uses no transaction of its own.
 func (db *DB) Ended(ctx context.Context, ids []string) (map[string]bool, error) {
-	rows, err := db.urgent.Query(ctx, endedQuery, strings.Join(ids, ","))
-	if err != nil {
-		return nil, fmt.Errorf("read outcomes of transactions: %w", translate(err))
-	}
-	defer rows.Close()
 	ended := map[string]bool{}
-	for rows.Next() {
-		var id, status string
-		if err := rows.Scan(&id, &status); err != nil {
-			return nil, fmt.Errorf("read outcomes of transactions: %w", err)
+	err := with(ctx, db.urgent, func(conn *pgx.Conn) error {
+		rows, err := conn.Query(ctx, endedQuery, strings.Join(ids, ","))
+		if err != nil {
+			return err
 		}
-		ended[id] = status != "aborted"
-	}
-	if err := rows.Err(); err != nil {
+		var id, status string
+		_, err = pgx.ForEachRow(rows, []any{&id, &status}, func() error {
+			ended[id] = status != "aborted"
+			return nil
+		})
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("read outcomes of transactions: %w", translate(err))
 	}
 	return ended, nil

@@ -14,7 +14,10 @@ const channel = "perdure"
 
 // Notify implements wake.Remote. It uses its own transaction.
 func (db *DB) Notify(ctx context.Context, topics []string) error {
-	_, err := db.pool.Exec(ctx, "select pg_notify($1, topic) from unnest($2::text[]) as topic", channel, topics)
+	err := with(ctx, db.main, func(conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "select pg_notify($1, topic) from unnest($2::text[]) as topic", channel, topics)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("notify: %w", translate(err))
 	}
@@ -24,7 +27,7 @@ func (db *DB) Notify(ctx context.Context, topics []string) error {
 // Listen implements wake.Remote. It uses its own connection outside the pool, because
 // LISTEN keeps state in the session.
 func (db *DB) Listen(ctx context.Context, ready func(), heard func(topic string)) error {
-	conn, err := pgx.ConnectConfig(ctx, db.pool.Config().ConnConfig.Copy())
+	conn, err := db.main.connect(ctx)
 	if err != nil {
 		return fmt.Errorf("connect to listen: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/perdure/perdure/fault"
@@ -30,8 +31,16 @@ const (
 
 // DB is a pool of connections to a PostgreSQL database.
 type DB struct {
-	pool, urgent *pgxpool.Pool
-	ran          sqldb.Counter
+	// main provides most connections, urgent those of sqldb.Urgent and sqldb.Claim. They are
+	// the same if the pool is the caller's.
+	main, urgent source
+	// pool is the pool of main; nil if it is of database/sql.
+	pool  *pgxpool.Pool
+	owned []*pgxpool.Pool // closed by Close
+	ran   sqldb.Counter
+	// steered are statements that change the planner's settings in a transaction, if those of
+	// the session are not changed. unsteered restore them.
+	steered, unsteered []sqldb.Stmt
 	// room has a permission for each connection that Writes may use. The other connections
 	// of the pool are for groups and for reads.
 	room chan struct{}
@@ -67,14 +76,20 @@ func connect(ctx context.Context, config *pgxpool.Config) (*DB, error) {
 		pool.Close()
 		return nil, err
 	}
-	db := &DB{pool: pool, urgent: urgent, room: make(chan struct{}, writers(int(config.MaxConns)))}
-	for range cap(db.room) {
-		db.room <- struct{}{}
-	}
+	db := &DB{main: newPgxSource(pool), urgent: newPgxSource(urgent), pool: pool, owned: []*pgxpool.Pool{pool, urgent}, unsteered: unsteered}
+	db.limitWriters(int(config.MaxConns))
 	if err := db.check(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
+}
+
+// limitWriters sets the number of connections of a pool that Writes may use.
+func (db *DB) limitWriters(conns int) {
+	db.room = make(chan struct{}, writers(conns))
+	for range cap(db.room) {
+		db.room <- struct{}{}
+	}
 }
 
 // writers returns the number of connections that Writes may use: a Write may wait for a
@@ -91,7 +106,9 @@ func hasParam(dsn, name string) bool {
 func (db *DB) check(ctx context.Context) error {
 	var version int
 	var sync string
-	err := db.pool.QueryRow(ctx, "select current_setting('server_version_num')::int, current_setting('synchronous_commit')").Scan(&version, &sync)
+	err := with(ctx, db.main, func(conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, "select current_setting('server_version_num')::int, current_setting('synchronous_commit')").Scan(&version, &sync)
+	})
 	if err != nil {
 		return translate(err)
 	}
@@ -112,15 +129,10 @@ func (db *DB) Pool() *pgxpool.Pool { return db.pool }
 
 // Pools implements sqldb.Pooled.
 func (db *DB) Pools() []sqldb.Pool {
-	return []sqldb.Pool{usage("main", db.pool), usage("urgent", db.urgent)}
-}
-
-func usage(name string, pool *pgxpool.Pool) sqldb.Pool {
-	s := pool.Stat()
-	return sqldb.Pool{
-		Name: name, Max: int64(s.MaxConns()), Open: int64(s.TotalConns()), InUse: int64(s.AcquiredConns()),
-		Waits: s.EmptyAcquireCount(), Waited: s.EmptyAcquireWaitTime(),
+	if db.main == db.urgent {
+		return []sqldb.Pool{db.main.usage("main")}
 	}
+	return []sqldb.Pool{db.main.usage("main"), db.urgent.usage("urgent")}
 }
 
 // Ran implements sqldb.Counted.
@@ -128,11 +140,11 @@ func (db *DB) Ran() sqldb.Counts { return db.ran.Counts() }
 
 // Begin implements sqldb.DB.
 func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) {
-	t := &tx{ran: &db.ran}
-	pool := db.pool
+	t := &tx{ran: &db.ran, unsteered: db.unsteered}
+	from := db.main
 	switch access {
 	case sqldb.Urgent, sqldb.Claim:
-		pool = db.urgent
+		from = db.urgent
 	case sqldb.Write:
 		select {
 		case <-db.room:
@@ -141,25 +153,26 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 			return nil, fmt.Errorf("get connection: %w", ctx.Err())
 		}
 	}
-	conn, err := pool.Acquire(ctx)
+	conn, err := from.acquire(ctx, access == sqldb.Write || access == sqldb.Read)
 	if err != nil {
 		if t.room != nil {
 			t.room <- struct{}{}
 		}
 		return nil, fmt.Errorf("get connection: %w", translate(err))
 	}
-	t.begin = beginning(access)
-	if plansOf(conn.Conn()).replan(time.Now()) {
+	t.begin = db.beginning(access)
+	if plansOf(conn.Conn).replan(time.Now()) {
 		t.begin = append(t.begin, sqldb.Exec("discard plans"))
 	}
-	t.runner, t.conn = runner{conn: conn.Conn()}, conn
+	t.runner, t.conn = newRunner(conn.Conn, conn.Conn), conn
 	return t, nil
 }
 
-// Close implements sqldb.DB.
+// Close implements sqldb.DB. A pool of the caller stays open.
 func (db *DB) Close() error {
-	db.pool.Close()
-	db.urgent.Close()
+	for _, pool := range db.owned {
+		pool.Close()
+	}
 	return nil
 }
 
@@ -170,18 +183,22 @@ const idleTimeout = 30 * time.Second
 
 // beginning returns the statements that start a transaction. The settings are local to
 // the transaction, so that the session does not keep them.
-func beginning(access sqldb.Access) []sqldb.Stmt {
+func (db *DB) beginning(access sqldb.Access) []sqldb.Stmt {
 	if access == sqldb.Read {
-		return append([]sqldb.Stmt{sqldb.Exec("begin isolation level repeatable read read only")}, unsteered...)
+		stmts := []sqldb.Stmt{sqldb.Exec("begin isolation level repeatable read read only")}
+		if len(db.steered) > 0 { // the session has the planner's own settings
+			return stmts
+		}
+		return append(stmts, db.unsteered...)
 	}
 	idle := sqldb.ClientSilence
 	if access == sqldb.Write {
 		idle = idleTimeout
 	}
-	stmts := []sqldb.Stmt{
-		sqldb.Exec("begin isolation level read committed"),
+	stmts := append([]sqldb.Stmt{
+		sqldb.Exec("begin isolation level read committed read write"),
 		sqldb.Exec(fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", idle.Milliseconds())),
-	}
+	}, db.steered...)
 	if access == sqldb.Claim {
 		stmts = append(stmts, sqldb.Exec("set local synchronous_commit = off"))
 	}

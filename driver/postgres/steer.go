@@ -16,12 +16,24 @@ import (
 // statement that was planned while its table was small scans the whole table until the
 // next ANALYZE: that is a minute later, or never while a snapshot is held. Compiling a
 // statement (jit) takes a hundred times as long as running it.
-var steering = []struct{ name, value string }{
+var steering = []setting{
 	{"enable_hashjoin", "off"},
 	{"enable_mergejoin", "off"},
 	{"enable_material", "off"},
 	{"seq_page_cost", "1000"},
 	{"jit", "off"},
+}
+
+// setting is the value of a setting.
+type setting struct{ name, value string }
+
+// setLocal returns a statement that changes settings until the transaction ends.
+func setLocal(settings []setting) sqldb.Stmt {
+	sets := make([]string, len(settings))
+	for i, s := range settings {
+		sets[i] = fmt.Sprintf("set_config('%s', '%s', true)", s.name, strings.ReplaceAll(s.value, "'", "''"))
+	}
+	return sqldb.Exec("select " + strings.Join(sets, ", "))
 }
 
 // unsteered are statements that restore the planner's own settings until the transaction
@@ -65,6 +77,9 @@ const (
 type plans struct {
 	ran, next int
 	made      time.Time
+	// simple is true if the connection uses the simple protocol, which does not know the types
+	// of values.
+	simple bool
 }
 
 // replan reports whether the plans of a connection must be renewed now. It is called once
@@ -84,10 +99,10 @@ func (p *plans) replan(now time.Time) bool {
 // plansOf returns the age of the plans of a connection.
 func plansOf(conn *pgx.Conn) *plans {
 	data := conn.PgConn().CustomData()
-	p, ok := data["plans"].(*plans)
+	p, ok := data["perdure.plans"].(*plans)
 	if !ok {
-		p = &plans{next: replanFirst, made: time.Now()}
-		data["plans"] = p
+		p = &plans{next: replanFirst, made: time.Now(), simple: conn.Config().DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol}
+		data["perdure.plans"] = p
 	}
 	return p
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/perdure/perdure/internal/sqldb"
 )
@@ -24,23 +23,33 @@ type batcher interface {
 }
 
 // runner runs lists of statements as one pipeline each.
-type runner struct{ conn batcher }
+type runner struct {
+	conn batcher
+	// simple is true if the connection uses the simple protocol. A batch has the protocol of
+	// its connection, so statements are then sent one by one, with the extended protocol.
+	simple bool
+}
+
+// newRunner returns a runner for a connection or a transaction on it.
+func newRunner(on batcher, conn *pgx.Conn) runner {
+	return runner{conn: on, simple: conn != nil && plansOf(conn).simple}
+}
 
 // Join returns a Runner for a transaction that the caller has started and will end.
-func Join(tx pgx.Tx) sqldb.Runner { return runner{conn: tx} }
+func Join(tx pgx.Tx) sqldb.Runner { return newRunner(tx, tx.Conn()) }
 
 // Run implements sqldb.Runner.
 func (r runner) Run(ctx context.Context, stmts ...sqldb.Stmt) error {
 	if len(stmts) == 0 {
 		return nil
 	}
+	if r.simple {
+		return r.oneByOne(ctx, stmts)
+	}
 	batch := &pgx.Batch{}
 	for _, s := range stmts {
-		if wait, ok := s.LockLimit(); ok {
-			batch.Queue("select set_config('lock_timeout', $1, true)", strconv.FormatInt(wait.Milliseconds(), 10))
-			continue
-		}
-		batch.Queue(s.SQL, s.Args...)
+		query, args := textAndArgs(s)
+		batch.Queue(query, args...)
 	}
 	results := r.conn.SendBatch(ctx, batch)
 	err := collect(results, stmts)
@@ -48,6 +57,36 @@ func (r runner) Run(ctx context.Context, stmts ...sqldb.Stmt) error {
 		err = &sqldb.StmtError{Index: len(stmts) - 1, Err: translate(closing)}
 	}
 	return err
+}
+
+// textAndArgs returns a statement for pgx.
+func textAndArgs(s sqldb.Stmt) (query string, args []any) {
+	if wait, ok := s.LockLimit(); ok {
+		return "select set_config('lock_timeout', $1, true)", []any{strconv.FormatInt(wait.Milliseconds(), 10)}
+	}
+	return s.SQL, s.Args
+}
+
+// oneByOne runs statements with a round trip each.
+func (r runner) oneByOne(ctx context.Context, stmts []sqldb.Stmt) error {
+	for i, s := range stmts {
+		query, args := textAndArgs(s)
+		if !s.Exact {
+			args = append([]any{pgx.QueryExecModeExec}, args...)
+		}
+		rows, err := r.conn.Query(ctx, query, args...)
+		var n int64
+		if err == nil {
+			n, err = read(rows, s)
+		}
+		if err != nil {
+			return sqldb.Failed(i, s, translate(err))
+		}
+		if err := sqldb.Judge(i, s, n); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func collect(results pgx.BatchResults, stmts []sqldb.Stmt) error {
@@ -72,7 +111,17 @@ func result(results pgx.BatchResults, s sqldb.Stmt) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	return read(rows, s)
+}
+
+// read reads the rows of a statement. It returns their number, or the number of affected
+// rows.
+func read(rows pgx.Rows, s sqldb.Stmt) (int64, error) {
 	defer rows.Close()
+	if s.Row == nil {
+		rows.Close()
+		return rows.CommandTag().RowsAffected(), rows.Err()
+	}
 	scan := rows.Scan
 	if !s.Exact {
 		scan = bounded(rows)
@@ -109,11 +158,13 @@ func (r pgxRows) Close() error {
 // statement, so that it does not need its own round trip.
 type tx struct {
 	runner
-	conn  *pgxpool.Conn
+	conn  *lease
 	begin []sqldb.Stmt
 	ran   *sqldb.Counter
-	free  bool // the planner's own settings have been restored
-	done  bool
+	// unsteered restore the planner's own settings. free is true if they have run.
+	unsteered []sqldb.Stmt
+	free      bool
+	done      bool
 	// room is where the transaction returns its permission to use a connection; nil if it
 	// needs none.
 	room chan struct{}
@@ -149,7 +200,7 @@ func (t *tx) before(users bool) []sqldb.Stmt {
 	t.begin = nil
 	if users && !t.free {
 		t.free = true
-		before = slices.Concat(before, unsteered)
+		before = slices.Concat(before, t.unsteered)
 	}
 	return before
 }
@@ -214,7 +265,7 @@ func (t *tx) commit(ctx context.Context, last []sqldb.Stmt) error {
 	err := t.send(ctx, append(last, sqldb.Exec("commit")))
 	var failed *sqldb.StmtError
 	switch {
-	case err == nil && t.conn.Conn().PgConn().TxStatus() == 'I':
+	case err == nil && t.conn.PgConn().TxStatus() == 'I':
 		t.ran.Commit()
 		t.end()
 		return nil
@@ -242,7 +293,7 @@ func (t *tx) Rollback() {
 	if t.done {
 		return
 	}
-	if t.begin == nil && t.conn.Conn().PgConn().TxStatus() != 'I' {
+	if t.begin == nil && t.conn.PgConn().TxStatus() != 'I' {
 		ctx, cancel := sqldb.RollbackContext()
 		_, _ = t.conn.Exec(ctx, "rollback") // on failure the pool drops the connection
 		cancel()
@@ -252,7 +303,7 @@ func (t *tx) Rollback() {
 
 func (t *tx) end() {
 	t.done = true
-	t.conn.Release()
+	t.conn.release()
 	if t.room != nil {
 		t.room <- struct{}{}
 	}

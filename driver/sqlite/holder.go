@@ -20,15 +20,18 @@ const ownHolder = "another transaction of this process"
 // lock. SQLite cannot end the transaction of a process that has stopped.
 func (db *DB) CounterHolder(context.Context) (string, error) { return db.writer.holder(), nil }
 
-// holder describes the process that holds the write lock of the file. It returns the empty
+// holder describes the process that holds the write lock of the writer's file.
+func (w *writer) holder() string { return holderOf(w.path) }
+
+// holderOf describes the process that holds the write lock of a file. It returns the empty
 // string if the process is not known. Only Linux lists the locks of files.
-func (w *writer) holder() string {
+func holderOf(path string) string {
 	locks, err := os.Open("/proc/locks")
 	if err != nil {
 		return ""
 	}
 	defer locks.Close()
-	inode, ok := inodeOf(w.path + "-shm")
+	inode, ok := inodeOf(path + "-shm")
 	if !ok {
 		return ""
 	}

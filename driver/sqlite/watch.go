@@ -20,7 +20,12 @@ func (db *DB) Watch(ctx context.Context, changed func()) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	last, err := db.writer.version(ctx)
+	return watch(ctx, db.writer.version, changed)
+}
+
+// watch calls changed when it starts, and each time the version is another one.
+func watch(ctx context.Context, version func(ctx context.Context) (int64, error), changed func()) error {
+	last, err := version(ctx)
 	if err != nil {
 		return err
 	}
@@ -33,12 +38,12 @@ func (db *DB) Watch(ctx context.Context, changed func()) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		version, err := db.writer.version(ctx)
+		now, err := version(ctx)
 		if err != nil {
 			return err
 		}
-		if version != last {
-			last = version
+		if now != last {
+			last = now
 			changed()
 		}
 		timer = clock.System.NewTimer(watchEvery)

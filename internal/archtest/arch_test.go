@@ -44,6 +44,7 @@ var rules = append([]rule{
 	{of: "internal/seal", why: "it encrypts values, whatever they are", only: []string{"fault"}, std: true},
 	{of: "internal/webhook", why: "it signs messages, whatever they are about", only: []string{"fault", "internal/clock", "internal/egress"}, std: true},
 	{of: "internal/sqldb", why: "it is the lowest layer", only: []string{"fault"}, std: true},
+	{of: "internal/apptx", why: "it passes statements on, of any driver", only: []string{"internal/sqldb"}, std: true},
 	{of: "internal/histogram", why: "every layer counts with it", only: []string{}, std: true},
 	{of: "internal/logging", why: "every program logs by it", only: []string{}},
 	{of: "internal/health", why: "it answers for an engine, whatever that runs", only: []string{".", "internal/host", "internal/sqldb"}},

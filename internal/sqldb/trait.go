@@ -69,6 +69,10 @@ func (d Dialect) SkipLocked() string {
 	return " skip locked"
 }
 
+// AbortsTransactions reports whether the server aborts a transaction after any error of a
+// statement.
+func (d Dialect) AbortsTransactions() bool { return d.Name == Postgres }
+
 // OneWriter reports whether the database has one writer instead of row locks.
 func (d Dialect) OneWriter() bool { return d.Name == SQLite }
 

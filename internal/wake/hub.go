@@ -51,6 +51,7 @@ const (
 type Hub struct {
 	remote  Remote  // nil if topics are not sent to other processes
 	watcher Watcher // nil if commits of other processes are not watched
+	deaf    bool    // wake-ups of other processes are ignored
 
 	mu        sync.Mutex
 	subs      map[string][]*subscription
@@ -72,8 +73,12 @@ func New(remote Remote, watcher Watcher) *Hub {
 	return &Hub{remote: remote, watcher: watcher, subs: map[string][]*subscription{}, dirty: map[string]struct{}{}}
 }
 
+// Deafen makes the hub ignore wake-ups of other processes. It still sends its own. It must be
+// called before the first subscription.
+func (h *Hub) Deafen() { h.deaf = true }
+
 // Hears reports whether wake-ups of other processes arrive.
-func (h *Hub) Hears() bool { return h.remote != nil || h.watcher != nil }
+func (h *Hub) Hears() bool { return !h.deaf && (h.remote != nil || h.watcher != nil) }
 
 // Subscribe calls fn with the due time of work that arrives for a topic. The zero time
 // means that the due time is not known and that the subscriber should look now. fn must
@@ -227,7 +232,7 @@ func (h *Hub) takeDirty() []string {
 
 // listen starts the listener if there is none. The caller holds the lock.
 func (h *Hub) listen() {
-	if h.remote == nil && h.watcher == nil || h.listening != nil || h.closed {
+	if !h.Hears() || h.listening != nil || h.closed {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())

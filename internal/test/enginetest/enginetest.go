@@ -161,16 +161,11 @@ func Conform(t *testing.T, suite any, names ...string) {
 // Open opens an engine that is closed when the test ends.
 func (db Database) Open(t testing.TB, options *perdure.Options) *perdure.Engine {
 	t.Helper()
-	eng, err := perdure.Open(Context(t), db.DSN, options)
-	if err != nil {
-		t.Fatalf("open %s: %v", db.Name, err)
+	if ownPool {
+		return db.OpenPool(t, options)
 	}
-	t.Cleanup(func() {
-		if err := eng.Close(); err != nil {
-			t.Errorf("close engine: %v", err)
-		}
-	})
-	return eng
+	eng, err := perdure.Open(Context(t), db.DSN, options)
+	return opened(t, db, eng, err)
 }
 
 // Patience is the time limit for anything that a test waits for; see testdb.Patience.
