@@ -64,13 +64,13 @@ test: deps vet gofmt ## Install what is missing, then check and test everything
 	PERDURE_REQUIRE_SERVERS=1 $(WITH_SERVERS) $(MAKE) --no-print-directory tests
 
 .PHONY: test-shard
-test-shard: deps ## Run a part of the tests: SHARD=servers, plain, unraced, embedded or race
+test-shard: deps ## Run a part of the tests: SHARD=servers, plain, unraced, embedded, race or stacks
 	PERDURE_REQUIRE_SERVERS=1 $(WITH_SERVERS) $(MAKE) --no-print-directory tests-$(SHARD)
 
 # The shards run one after the other.
 .NOTPARALLEL: tests
-.PHONY: tests tests-servers tests-plain tests-unraced tests-embedded tests-race
-tests: tests-servers tests-plain tests-unraced tests-embedded tests-race
+.PHONY: tests tests-servers tests-plain tests-unraced tests-embedded tests-race tests-stacks
+tests: tests-servers tests-plain tests-unraced tests-embedded tests-race tests-stacks
 
 tests-servers:
 	PERDURE_TEST_ONLY=postgres,mysql go test $(QUICK) -shuffle=on -timeout 60m -skip '$(PLAIN)' $(SERVED)
@@ -86,6 +86,10 @@ tests-embedded:
 
 tests-race:
 	all=$$(go list ./...) && without=$$(go list $(UNRACED) $(SERVED)) && CGO_ENABLED=1 $(NO_NAP) go test $(RACE) $(QUICK) -shuffle=on -timeout 60m -skip '$(PLAIN)' $(LONGEST) $$(echo "$$all" | grep -vxF "$$without")
+
+# A module of its own: users never get the libraries that it tests.
+tests-stacks:
+	cd internal/test/stacks && go test -ldflags='-s -w' -shuffle=on -timeout 60m ./...
 
 .PHONY: deps
 deps: ## Install, or name, what the tests need

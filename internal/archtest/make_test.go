@@ -38,6 +38,7 @@ var testSteps = []string{
 	`go test $(UNRACED)`,
 	`PERDURE_TEST_ONLY=sqlite go test $(RACE) -skip '$(PLAIN)' $(SERVED)`,
 	`all=$$(go list ./...) && without=$$(go list $(UNRACED) $(SERVED)) && go test $(RACE) -skip '$(PLAIN)' $(LONGEST) $$(echo "$$all" | grep -vxF "$$without")`,
+	`cd internal/test/stacks && go test -ldflags='-s -w' ./...`,
 }
 
 var (
@@ -128,7 +129,7 @@ func TestEachTestIsRunOnce(t *testing.T) {
 func eachTest(t *testing.T, fn func(file, test string)) {
 	t.Helper()
 	err := fs.WalkDir(os.DirFS("../.."), ".", func(name string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "bench/") {
+		if err != nil || !strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "bench/") || strings.HasPrefix(name, "internal/test/stacks/") {
 			return err
 		}
 		text, err := os.ReadFile(path.Join("../..", name))
