@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -32,7 +33,7 @@ func writeLedger(ctx context.Context, self *torture.Self) error {
 		return err
 	}
 	ledger := torture.NewLedger()
-	eng, err := perdure.Open(ctx, args.DSN, options(ledger.Schema, true))
+	eng, err := openAnyWay(ctx, args.DSN, options(ledger.Schema, true))
 	if err != nil {
 		return err
 	}
@@ -40,6 +41,15 @@ func writeLedger(ctx context.Context, self *torture.Self) error {
 		return err
 	}
 	return eng.Close()
+}
+
+// openAnyWay opens an engine, half of the time on a pool of the process.
+func openAnyWay(ctx context.Context, dsn string, o *perdure.Options) (*perdure.Engine, error) {
+	if rand.IntN(2) == 0 {
+		return perdure.Open(ctx, dsn, o)
+	}
+	eng, _, err := torture.OpenPooled(ctx, dsn, o)
+	return eng, err
 }
 
 func TestKilledWritersLoseNothing(t *testing.T) {

@@ -90,18 +90,22 @@ func (w *ledgerWriter) unit(ctx context.Context, acknowledged func(unit string))
 	return nil
 }
 
-// write records the mutations of a unit. Some units start with a read, so that kills
-// interrupt both ways of committing.
+// write records the mutations of a unit. Some units start with a read, and some use the
+// transaction through database/sql, so that kills interrupt all ways of committing.
 func (w *ledgerWriter) write(tx *perdure.Tx) error {
 	parts := 2 + rand.IntN(4)
 	head, err := tx.Create(w.Heads, schema.Values{"id": tx.ID(), "parts": parts})
 	if err != nil {
 		return err
 	}
-	if rand.IntN(3) == 0 {
-		if _, err := tx.Get(w.Heads, head); err != nil {
-			return err
-		}
+	switch rand.IntN(4) {
+	case 0:
+		_, err = tx.Get(w.Heads, head)
+	case 1:
+		err = useNative(tx, w.Heads, schema.Values{"id": tx.ID() + "-undone", "parts": 1})
+	}
+	if err != nil {
+		return err
 	}
 	for n := range parts {
 		filler := strings.Repeat("x", rand.IntN(2000))

@@ -23,7 +23,7 @@ const writers = 56
 func TestStampsAreDenseAndInCommitOrderUnderLoad(t *testing.T) {
 	on(t, everything, func(t *testing.T, dsn string) {
 		shop := torture.NewShop()
-		engines := []*perdure.Engine{open(t, dsn, shop.Schema), open(t, dsn, shop.Schema)}
+		engines := []*perdure.Engine{open(t, dsn, shop.Schema), open(t, dsn, shop.Schema), openPooled(t, dsn, shop.Schema)}
 		history, seed := torture.NewHistory(), seedOf(t)
 		reader := &torture.Reader{Outbox: engines[1].Outbox(), Seed: seed}
 		reader.Start(t.Context())

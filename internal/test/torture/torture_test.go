@@ -65,6 +65,22 @@ func open(t testing.TB, dsn string, s *schema.Schema) *perdure.Engine {
 	return eng
 }
 
+// openPooled opens an engine on a pool of the test.
+func openPooled(t testing.TB, dsn string, s *schema.Schema) *perdure.Engine {
+	t.Helper()
+	eng, closePool, err := torture.OpenPooled(t.Context(), dsn, options(s, true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := eng.Close(); err != nil {
+			t.Error(err)
+		}
+		closePool()
+	})
+	return eng
+}
+
 // none fails the test for every finding.
 func none(t testing.TB, what string, f torture.Findings) {
 	t.Helper()

@@ -17,7 +17,8 @@ const (
 )
 
 // unit returns the code of one unit with a few mutations. The mutations are recorded, start
-// with a read or with SQL, or are based on rows that were read. Some units fail on purpose.
+// with a read or with SQL, are in the transaction that the application uses, or are based
+// on rows that were read. Some units fail on purpose.
 func (w *loadWriter) unit(r *Record) func(*perdure.Tx) error {
 	kind := w.rand.IntN(100) // a second run is of the same kind, with other rows
 	return func(tx *perdure.Tx) error {
@@ -30,6 +31,9 @@ func (w *loadWriter) unit(r *Record) func(*perdure.Tx) error {
 		case kind < 45:
 			u.style("opened")
 			u.open()
+		case kind < 60 && r.Style != "joined":
+			u.style("native")
+			_ = useNative(tx, w.Shop.Accounts, schema.Values{"name": "undone"})
 		default:
 			u.style("recorded")
 		}
