@@ -50,7 +50,7 @@ func pages(t *testing.T) map[string]string {
 }
 
 // marker names the example that a block shows: its file from the root of the
-// repository, and a function of it or a declaration.
+// repository, and a function of it, a declaration, or "package" for the whole program.
 var marker = regexp.MustCompile(`^<!-- example: (\S+)#(\w+) -->$`)
 
 var update = flag.Bool("update", false, "write the examples into the pages")
@@ -114,6 +114,9 @@ func source(t *testing.T, file, name string) string {
 	content, err := os.ReadFile(filepath.Join(root, file))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if name == "package" {
+		return strings.TrimSpace(string(content[strings.Index(string(content), "package "):]))
 	}
 	set := token.NewFileSet()
 	parsed, err := parser.ParseFile(set, file, content, parser.ParseComments)
