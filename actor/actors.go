@@ -116,7 +116,7 @@ func New(eng *perdure.Engine, options *Options) (*Actors, error) {
 	}
 	a.runner = effect.New(eng, effect.Options{
 		Kind: "actor", Namespace: namespace, Topic: topic, Concurrency: o.Concurrency, Lease: o.Lease, MaxCrashes: o.MaxCrashes,
-		Retention: o.Retention, DeadRetention: core.DeadRetention, OnError: o.OnError, OnCrash: a.crashed, Random: o.Random,
+		Retention: o.Retention, DeadRetention: core.DeadRetention, OnError: o.OnError, OnCrash: a.crashed, Random: o.Random, Sweep: a.sweepEvents,
 	})
 	rt.Workers.Add(delays{a})
 	a.id, a.suspects = crand.Text(), rt.Workers.NewLane(func() { rt.Hub.Tell(topic, time.Time{}) })

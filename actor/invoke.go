@@ -23,6 +23,7 @@ import (
 // Versions of a stored statechart may name different handlers, so the handlers of all versions
 // are registered.
 func (a *Actors) handle(k *kind) {
+	a.handleEvents(k)
 	effects, tasks := k.machine.Effects(), k.machine.Invocations()
 	if k.data {
 		effects, tasks = slices.Collect(maps.Keys(k.effects)), slices.Collect(maps.Keys(k.tasks))

@@ -31,7 +31,7 @@ func TestTheSQLReferenceIsTheMigrations(t *testing.T) {
 	for _, d := range dialects {
 		all[d] = tablesOf(t, d)
 	}
-	expect(t, "docs/reference/sql.md", sqlPage(all))
+	expect(t, "docs/reference/sql.md", sqlPage(all, applicationFunctions(t)))
 }
 
 // What the migrations were understood to say is what a database has after them.
@@ -112,8 +112,10 @@ func tablesOf(t *testing.T, dialect string) map[string]*table {
 		content, err := os.ReadFile(file)
 		enginetest.NoError(t, err)
 		before := maps.Clone(all)
-		readTables(all, strings.Split(string(content), "\n"))
+		lines := strings.Split(string(content), "\n")
+		readTables(all, lines)
 		readViews(all, before, string(content))
+		readStableViews(all, lines)
 	}
 	maps.DeleteFunc(all, func(_ string, tb *table) bool { return tb.dropped })
 	return all
@@ -240,7 +242,9 @@ func kind(definition string) string {
 	return strings.TrimSuffix(name, ",")
 }
 
-const sqlIntro = `# SQL tables
+const sqlIntro = `# SQL tables, functions and views
+
+[Functions](#functions) and [views with a stable form](#views) are for applications in any language, on PostgreSQL: see the [guide](../guide/sql.md).
 
 Perdure's own tables, generated from the migrations. You can read them. Write to them only through Perdure: other writes break its guarantees.
 On PostgreSQL they are in the schema ` + "`perdure`" + `, and the tables of tasks in ` + "`queues`, `internal` and `comms`" + `. On other databases the schema is a
@@ -248,7 +252,7 @@ prefix: ` + "`perdure_outbox`" + `. A type with ? can be null. Times are microse
 ` + "`perdure_migrations`" + ` has a row for each applied migration. Until 1.0 the tables can change with any version; the stored form of the outbox is [stable](../guide/outbox.md#the-stored-form-for-other-languages).
 `
 
-func sqlPage(all map[string]map[string]*table) string {
+func sqlPage(all map[string]map[string]*table, functions []function) string {
 	names := map[string]bool{}
 	for _, tables := range all {
 		for name := range tables {
@@ -257,8 +261,12 @@ func sqlPage(all map[string]map[string]*table) string {
 	}
 	var b strings.Builder
 	b.WriteString(sqlIntro)
+	writeFunctions(&b, functions)
+	writeStableViews(&b, all["postgres"])
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		writeTable(&b, name, all)
+		if !stableView.MatchString(name) {
+			writeTable(&b, name, all)
+		}
 	}
 	return b.String()
 }

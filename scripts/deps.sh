@@ -42,6 +42,11 @@ has_pgbouncer() {
 
 has_python() { command -v python3 >/dev/null; }
 
+# Modules of the clients in the tests of SQL functions. The tests look in these interpreters.
+has_module() { python3 -c "import $1" 2>/dev/null || /usr/bin/python3 -c "import $1" 2>/dev/null; }
+
+has_psql() { command -v psql >/dev/null; }
+
 has_curl() { command -v curl >/dev/null; }
 
 has_groff() { command -v groff >/dev/null; }
@@ -63,6 +68,9 @@ missing() {
   has_pgbouncer || echo "pgbouncer|PgBouncer, a pooler for PostgreSQL"
   has_chromium || echo "chromium-headless-shell|Chromium, for the tests of the dashboard"
   has_python || echo "python3|Python 3, for the example in another language"
+  has_module psycopg || echo "python3-psycopg|psycopg 3, for the tests of SQL functions"
+  has_module "django, psycopg2" || echo "python3-django python3-psycopg2|Django and psycopg2, for the tests of SQL functions"
+  has_psql || echo "postgresql-client|psql, for the tests of SQL functions"
   has_curl || echo "curl|curl, for the commands of the documentation"
   has_groff || echo "groff-base|groff, for the manual pages"
 }

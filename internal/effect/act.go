@@ -174,6 +174,9 @@ func (r *Runner) sweep(ctx context.Context) error {
 		_, err := Purge(ctx, r.rt, true, r.options.DeadRetention, sweepLimit)
 		errs = append(errs, err)
 	}
+	if r.options.Sweep != nil {
+		errs = append(errs, r.options.Sweep(ctx))
+	}
 	return errors.Join(errs...)
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/perdure/perdure/internal/work"
 )
 
-// Options configure a Runner. All fields are required.
+// Options configure a Runner. All fields except Sweep are required.
 type Options struct {
 	// Kind is the name of the work in messages, Namespace is the namespace of the hooks,
 	// and Topic is the topic of their wake-ups.
@@ -42,6 +42,8 @@ type Options struct {
 	OnCrash func(Crash)
 	// Random returns numbers in [0, 1) for the jitter of retries.
 	Random func() float64
+	// Sweep removes further rows when finished hooks are removed. Nil: there are none.
+	Sweep func(ctx context.Context) error
 }
 
 // Crash describes a hook whose process crashed while it ran.

@@ -126,7 +126,7 @@ func TestOnlyTheMarkOfHooksChangesWithAHook(t *testing.T) {
 func TestLanesAmongQueuesAreFound(t *testing.T) {
 	t.Parallel()
 	s := newHookScene(t, sqldb.Postgres)
-	s.exec(`drop view perdure.hooks, perdure.alarms`) // they have the column
+	s.exec(`drop view perdure.v1_instances, perdure.v1_hooks, perdure.v1_alarms, perdure.hooks, perdure.alarms`) // they have the column
 	s.exec(`create collation perdure.shifted (provider = icu, locale = 'und-u-ka-shifted')`)
 	s.exec(`alter table perdure.ready alter column queue type text collate perdure.shifted`)
 	for n, queue := range []string{"hooksi", "hookt"} {

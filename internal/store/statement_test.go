@@ -158,6 +158,10 @@ var special = map[string][]string{
 	"ActorStepHeld":   {sqldb.Postgres},
 	"TimerDeleteHeld": {sqldb.Postgres},
 	"CounterGuard":    {sqldb.Postgres},
+	// Only PostgreSQL has SQL functions for applications.
+	"ActorInboxEarlier": {sqldb.Postgres},
+	"ActorInboxRemove":  {sqldb.Postgres},
+	"ActorInboxSweep":   {sqldb.Postgres},
 }
 
 func TestEveryDialectHasEveryStatement(t *testing.T) {

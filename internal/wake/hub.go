@@ -45,6 +45,12 @@ const (
 	notifyTimeout = 5 * time.Second
 	// relisten is the delay before listening again.
 	relisten = time.Second
+	// sqlTopic is the topic of transactions that called a SQL function for applications.
+	// Such a transaction sends no notification if another one has sent one less than 25 ms
+	// before, so the subscribers look again lookAgain later, looksAfter times.
+	sqlTopic   = "sql"
+	lookAgain  = 30 * time.Millisecond
+	looksAfter = 3
 )
 
 // Hub connects publishers and subscribers of topics.
@@ -59,6 +65,8 @@ type Hub struct {
 	dirty     map[string]struct{}
 	sending   bool
 	listening context.CancelFunc
+	looks     int // remaining looks after the last notification of a SQL function
+	looking   bool
 	closed    bool
 	running   sync.WaitGroup
 }
@@ -253,11 +261,47 @@ func (h *Hub) listen() {
 
 // heard wakes the subscribers of a topic that another process has notified.
 func (h *Hub) heard(topic string) {
-	if topic == "" {
+	switch topic {
+	case "":
 		h.tellAll(Unknown)
-		return
+	case sqlTopic:
+		if h.keepLooking() {
+			h.tellAll(Unknown)
+		}
+	default:
+		h.Tell(topic, time.Time{})
 	}
-	h.Tell(topic, time.Time{})
+}
+
+// keepLooking lets subscribers look again for a while. It returns false if they already do:
+// then they need not look now.
+func (h *Hub) keepLooking() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.looks = looksAfter
+	if h.looking || h.closed {
+		return false
+	}
+	h.looking = true
+	h.running.Go(func() {
+		for h.nextLook() {
+			h.tellAll(Unknown)
+		}
+	})
+	return true
+}
+
+// nextLook waits until the next look is due. It returns false after the last one.
+func (h *Hub) nextLook() bool {
+	h.mu.Lock()
+	more := h.looks > 0 && !h.closed
+	h.looks--
+	h.looking = more
+	h.mu.Unlock()
+	if more {
+		pause(context.Background(), lookAgain)
+	}
+	return more
 }
 
 // repeat calls fn repeatedly until ctx is done. Errors are not reported, because

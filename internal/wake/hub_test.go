@@ -240,3 +240,27 @@ func TestACommitOfAnotherProcessReachesAllSubscribersWithAnUnknownTime(t *testin
 		w.mu.Unlock()
 	})
 }
+
+// Transactions of SQL functions that commit shortly after a notification send none.
+func TestSubscribersKeepLookingAfterANotificationOfSQL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &remote{}
+		hub := wake.New(r, nil)
+		defer hub.Close()
+		var a ear
+		hub.Subscribe("x", a.hear)
+		synctest.Wait()
+		began := a.count() // it looks when it begins to listen
+		r.heard("sql")
+		equal(t, "heard", a.count(), began+1)
+		equal(t, "due", a.due[began], wake.Unknown)
+		time.Sleep(40 * time.Millisecond)
+		equal(t, "heard", a.count(), began+2)
+		r.heard("sql") // the looks begin again; the next one is near
+		equal(t, "heard", a.count(), began+2)
+		time.Sleep(time.Hour)
+		equal(t, "heard", a.count(), began+6) // the near one, and three
+		r.heard("sql")
+		equal(t, "heard", a.count(), began+7)
+	})
+}
