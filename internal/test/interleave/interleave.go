@@ -139,11 +139,18 @@ type Failure struct {
 // Run runs all schedules and fails the test for each schedule that the check refuses.
 func Run(t testing.TB, test Test) Report {
 	t.Helper()
-	const shown = 10
 	report, err := Explore(t.Context(), test)
 	if err != nil {
 		t.Fatalf("interleave: %v", err)
 	}
+	report.show(t)
+	return report
+}
+
+// show fails the test for each schedule that the check refused.
+func (report Report) show(t testing.TB) {
+	t.Helper()
+	const shown = 10
 	for i, f := range report.Failures {
 		if i == shown {
 			t.Errorf("… and %d more", len(report.Failures)-shown)
@@ -152,7 +159,6 @@ func Run(t testing.TB, test Test) Report {
 		t.Errorf("schedule %s: %v", f.Schedule, f.Err)
 	}
 	t.Logf("%d schedules, %d with a wait, %d failed", report.Schedules, report.Waited, len(report.Failures))
-	return report
 }
 
 // Explore runs all schedules and returns a report. It fails if the test could not be run:
@@ -162,7 +168,7 @@ func Explore(ctx context.Context, test Test) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	report, err := r.exploreAll(ctx)
+	report, err := r.exploreAll(ctx, test)
 	if e := r.close(); err == nil {
 		err = e
 	}

@@ -58,7 +58,17 @@ type Pair struct {
 // Run explores a pair, its mutants and its variants.
 func (s *Stage) Run(t *testing.T, p Pair) {
 	t.Helper()
-	report := Run(t, s.test(p, p.Sessions(make([]Mutation, 3))))
+	test := s.test(p, p.Sessions(make([]Mutation, 3)))
+	r, err := newRunner(t.Context(), test)
+	if err != nil {
+		t.Fatalf("interleave: %v", err)
+	}
+	defer func() { _ = r.close() }()
+	report, err := r.exploreAll(t.Context(), test)
+	if err != nil {
+		t.Fatalf("interleave: %v", err)
+	}
+	report.show(t)
 	if report.Waited == 0 && !p.Alike {
 		t.Error("no schedule had a wait: the sessions do not meet")
 	}
@@ -66,11 +76,12 @@ func (s *Stage) Run(t *testing.T, p Pair) {
 	if s.scheduled == report.Schedules {
 		t.Error("the sessions always deadlock")
 	}
+	r.first = true
 	for name, mutant := range p.Mutants {
-		s.catch(t, p, name, p.Sessions(append(mutant, nil)))
+		catch(t, r, name, s.test(p, p.Sessions(append(mutant, nil))))
 	}
 	for name, sessions := range p.Variants {
-		s.catch(t, p, name, sessions)
+		catch(t, r, name, s.test(p, sessions))
 	}
 }
 
@@ -95,20 +106,9 @@ func (s *Stage) test(p Pair, sessions []Session) Test {
 }
 
 // catch explores broken sessions until a check detects them.
-func (s *Stage) catch(t *testing.T, p Pair, name string, sessions []Session) {
+func catch(t *testing.T, r *runner, name string, test Test) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	test := s.test(p, sessions)
-	check := test.Check
-	test.Check = func(ctx context.Context, db *sql.DB, o Outcome) error {
-		err := check(ctx, db, o)
-		if err != nil {
-			cancel() // one failure is enough
-		}
-		return err
-	}
-	report, err := Explore(ctx, test)
+	report, err := r.exploreAll(t.Context(), test)
 	if len(report.Failures) == 0 {
 		t.Errorf("mutant %s is not caught in %d schedules: %v", name, report.Schedules, err)
 		return

@@ -15,10 +15,12 @@ const (
 	defaultTimeout = 4 * time.Minute
 )
 
-// runner runs the schedules of one test, one after another. Its sessions keep
-// their connections from one schedule to the next.
+// runner runs the schedules of a test, one after another, and of its mutants. Its sessions
+// keep their connections from one schedule to the next, and with them the plans of their
+// statements.
 type runner struct {
 	test    Test
+	first   bool // the first failure ends the exploration
 	db      *sql.DB
 	dialect dialect
 	monitor *sql.Conn
@@ -26,12 +28,6 @@ type runner struct {
 }
 
 func newRunner(ctx context.Context, test Test) (*runner, error) {
-	if test.Limit == 0 {
-		test.Limit = defaultLimit
-	}
-	if test.Timeout == 0 {
-		test.Timeout = defaultTimeout
-	}
 	d, err := dialectOf(test.URL)
 	if err != nil {
 		return nil, err
@@ -41,7 +37,7 @@ func newRunner(ctx context.Context, test Test) (*runner, error) {
 		return nil, err
 	}
 	db.SetMaxIdleConns(len(test.Sessions) + 2) // a new connection would plan all statements anew
-	r := &runner{test: test, db: db, dialect: d, conns: make([]*Conn, len(test.Sessions))}
+	r := &runner{db: db, dialect: d}
 	if r.monitor, err = db.Conn(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -58,7 +54,18 @@ func (r *runner) close() error {
 	return errors.Join(append(errs, r.monitor.Close(), r.db.Close())...)
 }
 
-func (r *runner) exploreAll(ctx context.Context) (Report, error) {
+// exploreAll runs the schedules of a test.
+func (r *runner) exploreAll(ctx context.Context, test Test) (Report, error) {
+	if test.Limit == 0 {
+		test.Limit = defaultLimit
+	}
+	if test.Timeout == 0 {
+		test.Timeout = defaultTimeout
+	}
+	r.test = test
+	for len(r.conns) < len(test.Sessions) {
+		r.conns = append(r.conns, nil)
+	}
 	var (
 		report Report
 		e      enumerator
@@ -78,6 +85,9 @@ func (r *runner) exploreAll(ctx context.Context) (Report, error) {
 		}
 		if err := r.check(ctx, s.outcome()); err != nil {
 			report.Failures = append(report.Failures, Failure{Schedule: s.String(), Err: err})
+			if r.first {
+				break
+			}
 		}
 	}
 	return report, nil
@@ -148,8 +158,8 @@ func (r *runner) identify(ctx context.Context, c *Conn) error {
 
 // waits queries the database whether the step of p waits for a lock.
 func (r *runner) waits(ctx context.Context, p *participant) (bool, error) {
-	all := make([]int64, len(r.conns))
-	for i, c := range r.conns {
+	all := make([]int64, len(r.test.Sessions))
+	for i, c := range r.conns[:len(all)] {
 		all[i] = c.backend.Load()
 	}
 	return r.dialect.waits(ctx, r.monitor, p.conn.backend.Load(), all)
