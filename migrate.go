@@ -10,6 +10,8 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/table"
+	"github.com/perdure/perdure/schema"
 )
 
 // migrateTimeout bounds the wait for a migration by another process together with this
@@ -72,15 +74,32 @@ func (e *Engine) complete(ctx context.Context) (bool, error) {
 			return false, nil //nolint:nilerr // as above
 		}
 	}
-	if missing, err := e.tables.Missing(ctx, tx, e.options.Schemas...); err != nil || missing {
+	ledger, err := e.ledger(ctx, tx)
+	if err != nil {
+		return false, nil //nolint:nilerr // as above
+	}
+	if missing, err := e.tables.Missing(ctx, tx, ledger, e.options.Schemas...); err != nil || missing {
 		return false, nil //nolint:nilerr // as above
 	}
 	e.migrated, err = e.store.Complete()
 	return true, err
 }
 
+// ledger reads which described tables Perdure has made.
+func (e *Engine) ledger(ctx context.Context, run sqldb.Runner) (table.Ledger, error) {
+	ledger := table.Ledger{Made: map[string]bool{}, Record: func(t *schema.Table) sqldb.Stmt {
+		return e.store.AddTable(t.Schema().Name(), t.Name(), e.options.Clock.Now())
+	}}
+	err := run.Run(ctx, e.store.Tables(func(schemaName, tableName string) { ledger.Made[table.Key(schemaName, tableName)] = true }))
+	return ledger, err
+}
+
 func (e *Engine) migrateSchemas(ctx context.Context, run sqldb.Runner) error {
-	if err := e.tables.Migrate(ctx, run, e.options.Schemas...); err != nil {
+	ledger, err := e.ledger(ctx, run)
+	if err != nil {
+		return fmt.Errorf("list tables: %w", err)
+	}
+	if err := e.tables.Migrate(ctx, run, ledger, e.options.Schemas...); err != nil {
 		return err
 	}
 	for _, s := range e.options.Schemas {

@@ -12,18 +12,34 @@ import (
 // Replay applies the mutations of an outbox entry as one unit of work. The entry is from
 // this database or from another database with the same schemas. Replaying all entries in
 // order into empty tables reproduces the tables: the same external ids, values and
-// versions.
+// versions. Events change no table. If the engine has an outbox, Replay emits them again,
+// so that the entry of the replay has the same content.
 func (e *Engine) Replay(ctx context.Context, entry outbox.Entry) error {
 	err := e.Update(ctx, func(tx *Tx) error {
-		for i, m := range entry.Payload.Mutations {
-			if err := tx.replay(m); err != nil {
-				return fmt.Errorf("mutation %d: %w", i, err)
+		for m, event := range entry.Payload.All() {
+			if err := tx.again(m, event); err != nil {
+				return err
 			}
 		}
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("replay entry %s: %w", entry.Stamp, err)
+	}
+	return nil
+}
+
+// again records a mutation or an event of a replayed entry.
+func (tx *Tx) again(m *outbox.Mutation, event *outbox.Event) error {
+	switch {
+	case m != nil:
+		if err := tx.replay(*m); err != nil {
+			return fmt.Errorf("mutation %d: %w", m.Stamp.User(), err)
+		}
+	case tx.eng.options.Outbox:
+		if err := tx.Emit(event.Topic, event.Key, event.Payload); err != nil {
+			return fmt.Errorf("event %d: %w", event.Stamp.User(), err)
+		}
 	}
 	return nil
 }

@@ -124,11 +124,21 @@ func bare(err error) error {
 
 // record adds statements to the unit, and the mutations that describe them in the outbox.
 func (tx *Tx) record(stmts []sqldb.Stmt, mutations ...outbox.Mutation) error {
-	if len(tx.unit.Mutations)+len(mutations) > unit.MaxMutations {
-		return tx.fail(fault.Invalidf("unit of work", "must have at most %d mutations", unit.MaxMutations))
+	if err := tx.room(len(mutations)); err != nil {
+		return err
 	}
 	tx.unit.Stmts = append(tx.unit.Stmts, stmts...)
-	tx.unit.Mutations = append(tx.unit.Mutations, mutations...)
+	for _, m := range mutations {
+		tx.unit.Describe(m)
+	}
+	return nil
+}
+
+// room fails the Tx if its outbox entry cannot hold n more mutations or events.
+func (tx *Tx) room(n int) error {
+	if tx.unit.Recorded()+n > unit.MaxMutations {
+		return tx.fail(fault.Invalidf("unit of work", "must have at most %d mutations and events", unit.MaxMutations))
+	}
 	return nil
 }
 

@@ -124,7 +124,7 @@ func (e *Engine) attempt(ctx context.Context, id string, blocked int, fn func(*T
 // announce wakes the readers of the outbox and calls the functions in committed. It runs
 // after a commit, and after a commit whose result is uncertain.
 func (tx *Tx) announce() {
-	if len(tx.unit.Mutations) > 0 && tx.eng.options.Outbox {
+	if tx.unit.Recorded() > 0 && tx.eng.options.Outbox {
 		tx.eng.outbox.Announce()
 	}
 	for _, committed := range tx.committed {

@@ -44,6 +44,35 @@ func Example_list() {
 	// 000000000000000000010001 create bank accounts bea 20
 }
 
+func Example_event() {
+	eng := openBank()
+	defer eng.Close()
+
+	err := eng.Update(ctx, func(tx *perdure.Tx) error {
+		tx.Update(accounts, "ada", schema.Values{"balance": 90})
+		tx.Exec("create table payments (id text, amount integer)") // a table of your own
+		tx.Exec("insert into payments (id, amount) values ('p1', 10)")
+		return tx.Emit("payment.received", "p1", map[string]any{"account": "ada", "amount": 10})
+	})
+	if err != nil {
+		panic(err)
+	}
+	entries, err := eng.Outbox().List(ctx, outbox.NewStamp(0, 1, 0), 100)
+	if err != nil {
+		panic(err)
+	}
+	for mutation, event := range entries[0].Payload.All() {
+		if event != nil {
+			fmt.Println(event.Stamp, event.Topic, event.Key, string(event.Payload))
+		} else {
+			fmt.Println(mutation.Stamp, mutation.Op, mutation.Table, mutation.ExternalID)
+		}
+	}
+	// Output:
+	// 000000000000000000020000 update accounts ada
+	// 000000000000000000020001 payment.received p1 {"account":"ada","amount":10}
+}
+
 func Example_stamp() {
 	s := outbox.NewStamp(0, 7, 0)
 	fmt.Println(s, s.Incarnation(), s.Counter(), s.User())

@@ -255,11 +255,7 @@ func joined(db *sql.DB, eng *perdure.Engine) error {
 	if err != nil {
 		return err
 	}
-	if err := own.Commit(); err != nil {
-		return err
-	}
-	eng.Wake()
-	return nil
+	return own.Commit()
 }
 
 // Example_join is not shown: it runs joined.

@@ -30,6 +30,17 @@ import (
 // checkVersion (update and delete, not when nil). A reader must accept any order, because
 // databases reorder the members of objects.
 //
+// Events of the application are in the member events, which is absent if there are none.
+// An event has its members in this order: topic, key (not when empty), versionstamp,
+// payload:
+//
+//	"events": [{"topic": "post.published", "key": "p1", "versionstamp": "000000000000000000070001", "payload": {"words": 840}}]
+//
+// The payload of an event is plain JSON, and nothing in it is tagged. The versionstamps of
+// mutations and events have user versions from 0, in the order in which both were recorded.
+// Readers before version 0.2.0 ignore events. An entry that has only events has an empty
+// array of mutations.
+//
 // meta.values has a tag for each path that needs one. A path consists of the keys and
 // indexes from the payload down, joined by dots. Within a key, a dot is written \. and a
 // backslash \\. meta.v is 1.
@@ -83,7 +94,7 @@ func Encode(p Payload) ([]byte, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	e := encoder{buf: make([]byte, 0, 64+mutationSize*len(p.Mutations))}
+	e := encoder{buf: make([]byte, 0, 64+mutationSize*p.Len())}
 	e.raw(`{"json":{"version":1,"mutations":[`)
 	for i, m := range p.Mutations {
 		if i > 0 {
@@ -93,7 +104,11 @@ func Encode(p Payload) ([]byte, error) {
 			return nil, err
 		}
 	}
-	e.raw("]}")
+	e.raw("]")
+	if err := e.events(p.Events); err != nil {
+		return nil, err
+	}
+	e.raw("}")
 	e.meta()
 	e.raw("}")
 	return e.buf, nil
@@ -121,6 +136,13 @@ func Decode(payload []byte, refs RefMap) (Payload, error) {
 			return Payload{}, err
 		}
 		p.Mutations = append(p.Mutations, decoded)
+	}
+	for i, s := range stored.JSON.Events {
+		event, err := readEvent(i, s)
+		if err != nil {
+			return Payload{}, err
+		}
+		p.Events = append(p.Events, event)
 	}
 	if err := d.finish(); err != nil {
 		return Payload{}, err

@@ -38,7 +38,7 @@ func verified(t testing.TB, eng *perdure.Engine) outbox.Report {
 	return report
 }
 
-// story commits units of every kind: five entries.
+// story commits units of every kind: six entries.
 func story(t testing.TB, eng *perdure.Engine) {
 	t.Helper()
 	create(t, eng, "ann", "bob")
@@ -60,6 +60,10 @@ func story(t testing.TB, eng *perdure.Engine) {
 		return err
 	})
 	commit(t, eng, func(tx *perdure.Tx) error { return tx.Delete(posts, "p1") })
+	commit(t, eng, func(tx *perdure.Tx) error {
+		_ = tx.Emit("written", "p2", 1)
+		return tx.Emit("read", "p2", 2)
+	})
 }
 
 func (Conformance) VerifyFindsNothingWrongWithASoundOutbox(t *testing.T, db enginetest.Database) {
@@ -67,7 +71,7 @@ func (Conformance) VerifyFindsNothingWrongWithASoundOutbox(t *testing.T, db engi
 	verified(t, eng)
 	story(t, eng)
 	report := verified(t, eng)
-	if report.Entries != 5 || report.Mutations != 6 || report.Rows != 3 || report.Last != at(5) || report.NotReplayed != "" {
+	if report.Entries != 6 || report.Mutations != 6 || report.Events != 2 || report.Rows != 3 || report.Last != at(6) || report.NotReplayed != "" {
 		t.Errorf("the report is %+v", report)
 	}
 	if fromDatabase := verify(t, db); fmt.Sprint(fromDatabase) != fmt.Sprint(report) {
@@ -88,29 +92,31 @@ func corruptions(db enginetest.Database) map[string]string {
 		return "update " + entries + " set payload = " + value + " where versionstamp = " + stamp(counter)
 	}
 	return map[string]string{
-		"the first entry is gone":     "delete from " + entries + " where versionstamp = " + stamp(1),
-		"an entry is gone":            "delete from " + entries + " where versionstamp = " + stamp(3),
-		"the last entry is gone":      "delete from " + entries + " where versionstamp = " + stamp(5),
-		"all entries are gone":        "delete from " + entries,
-		"a value is edited":           edit(4, "world", "wurld"),
-		"a name is edited":            edit(1, `"name":"ann"`, `"name":"eve"`),
-		"an id is edited":             edit(2, `"externalId":"bob"`, `"externalId":"bab"`),
-		"an operation is edited":      edit(5, `"op":"delete"`, `"op":"remove"`),
-		"a table is edited":           edit(5, `"table":"posts"`, `"table":"users"`),
-		"a user version is skipped":   edit(3, "000000000000000000030001", "000000000000000000030002"),
-		"a stamp is another's":        edit(4, "000000000000000000040000", "000000000000000000010000"),
-		"a checked version is off":    edit(3, `"checkVersion":0`, `"checkVersion":1`),
-		"the references are gone":     "update " + entries + " set ref_map = null where versionstamp = " + stamp(4),
-		"a reference is edited":       "update " + entries + " set ref_map = '{\"0.author\":\"bob\"}' where versionstamp = " + stamp(4),
-		"a row is changed":            "update " + users + " set points = 4 where id = 'ann'",
-		"a version is changed":        "update " + users + " set _version = _version + 1 where id = 'bob'",
-		"a row is renamed":            "update " + users + " set id = 'rob' where id = 'bob'",
-		"a row is inserted":           "insert into " + users + " (id, name, points) values ('eve', 'Eve', 0)",
-		"a row is deleted":            "delete from " + users + " where id = 'bob'",
-		"a row refers to another":     "update " + posts + " set author = (select _id from " + users + " where id = 'bob')",
-		"the counter is ahead":        "update " + clock + " set counter = counter + 1",
-		"the counter is behind":       "update " + clock + " set counter = counter - 1",
-		"an entry has a user version": "update " + entries + " set versionstamp = " + literal(db, "000000000000000000030001") + " where versionstamp = " + stamp(3),
+		"the first entry is gone":         "delete from " + entries + " where versionstamp = " + stamp(1),
+		"an entry is gone":                "delete from " + entries + " where versionstamp = " + stamp(3),
+		"the last entry is gone":          "delete from " + entries + " where versionstamp = " + stamp(6),
+		"all entries are gone":            "delete from " + entries,
+		"a value is edited":               edit(4, "world", "wurld"),
+		"a name is edited":                edit(1, `"name":"ann"`, `"name":"eve"`),
+		"an id is edited":                 edit(2, `"externalId":"bob"`, `"externalId":"bab"`),
+		"an operation is edited":          edit(5, `"op":"delete"`, `"op":"remove"`),
+		"a table is edited":               edit(5, `"table":"posts"`, `"table":"users"`),
+		"a user version is skipped":       edit(3, "000000000000000000030001", "000000000000000000030002"),
+		"a stamp is another's":            edit(4, "000000000000000000040000", "000000000000000000010000"),
+		"a checked version is off":        edit(3, `"checkVersion":0`, `"checkVersion":1`),
+		"an event is numbered as another": edit(6, "000000000000000000060001", "000000000000000000060000"),
+		"an event has no topic":           edit(6, `"topic":"read",`, ``),
+		"the references are gone":         "update " + entries + " set ref_map = null where versionstamp = " + stamp(4),
+		"a reference is edited":           "update " + entries + " set ref_map = '{\"0.author\":\"bob\"}' where versionstamp = " + stamp(4),
+		"a row is changed":                "update " + users + " set points = 4 where id = 'ann'",
+		"a version is changed":            "update " + users + " set _version = _version + 1 where id = 'bob'",
+		"a row is renamed":                "update " + users + " set id = 'rob' where id = 'bob'",
+		"a row is inserted":               "insert into " + users + " (id, name, points) values ('eve', 'Eve', 0)",
+		"a row is deleted":                "delete from " + users + " where id = 'bob'",
+		"a row refers to another":         "update " + posts + " set author = (select _id from " + users + " where id = 'bob')",
+		"the counter is ahead":            "update " + clock + " set counter = counter + 1",
+		"the counter is behind":           "update " + clock + " set counter = counter - 1",
+		"an entry has a user version":     "update " + entries + " set versionstamp = " + literal(db, "000000000000000000030001") + " where versionstamp = " + stamp(3),
 	}
 }
 

@@ -20,6 +20,7 @@ type stored struct {
 	JSON struct {
 		Version   int              `json:"version"`
 		Mutations []storedMutation `json:"mutations"`
+		Events    []storedEvent    `json:"events"`
 	} `json:"json"`
 	Meta struct {
 		Values map[string]json.RawMessage `json:"values"`
@@ -71,7 +72,7 @@ type decoder struct {
 func (d *decoder) mutation(op int, s storedMutation) (Mutation, error) {
 	m := Mutation{Op: s.Op, Schema: s.Schema, Namespace: s.Namespace, Table: s.Table, ExternalID: s.ExternalID}
 	var err error
-	if m.Stamp, err = readStamp(op, s.Versionstamp); err != nil {
+	if m.Stamp, err = readStamp(mutationPath(op), s.Versionstamp); err != nil {
 		return m, err
 	}
 	if m.Values, err = d.columns(op, "values", s.Values); err != nil {
@@ -89,10 +90,10 @@ func (d *decoder) mutation(op int, s storedMutation) (Mutation, error) {
 	return m, err
 }
 
-func readStamp(op int, text string) (Stamp, error) {
+func readStamp(path, text string) (Stamp, error) {
 	stamp, err := ParseStamp(text)
 	if err != nil || text == "" {
-		return Stamp{}, fault.Invalidf(mutationPath(op)+".versionstamp", "must be 24 hexadecimal digits")
+		return Stamp{}, fault.Invalidf(path+".versionstamp", "must be 24 hexadecimal digits")
 	}
 	return stamp, nil
 }

@@ -65,9 +65,7 @@ func (e *encoder) mutation(op int, m Mutation) error {
 			return err
 		}
 	}
-	e.raw(`,"versionstamp":"`)
-	e.buf = hex.AppendEncode(e.buf, m.Stamp[:])
-	e.raw(`"`)
+	e.stamp(m.Stamp)
 	if err := e.columns(op, m); err != nil {
 		return err
 	}
@@ -77,6 +75,12 @@ func (e *encoder) mutation(op int, m Mutation) error {
 	}
 	e.raw("}")
 	return nil
+}
+
+func (e *encoder) stamp(s Stamp) {
+	e.raw(`,"versionstamp":"`)
+	e.buf = hex.AppendEncode(e.buf, s[:])
+	e.raw(`"`)
 }
 
 func (e *encoder) columns(op int, m Mutation) error {

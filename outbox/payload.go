@@ -13,17 +13,18 @@ const (
 	// PayloadVersion is the version of the payloads that this package writes. It is also
 	// the only version that this package reads.
 	PayloadVersion = 1
-	// MaxMutations is the maximum number of mutations of one entry, because each has its
-	// own user version.
+	// MaxMutations is the maximum number of mutations and events of one entry, because each
+	// has its own user version.
 	MaxMutations = 1 << 16
 )
 
-// Payload is the content of an entry: the mutations of one unit of work, in the order in
-// which they were recorded.
+// Payload is the content of an entry: the mutations and the events of one unit of work,
+// each in the order in which they were recorded. All returns both in one order.
 type Payload struct {
 	// Version is PayloadVersion.
 	Version   int        `json:"version"`
 	Mutations []Mutation `json:"mutations"`
+	Events    []Event    `json:"events,omitempty"`
 }
 
 // Mutation is the change of one row. It uses the names of the schema, and only external
@@ -89,11 +90,16 @@ func (p Payload) check() error {
 	if p.Version != PayloadVersion {
 		return fault.Invalidf("version", "must be %d, got %d", PayloadVersion, p.Version)
 	}
-	if len(p.Mutations) > MaxMutations {
-		return fault.Invalidf("mutations", "must be at most %d", MaxMutations)
+	if p.Len() > MaxMutations {
+		return fault.Invalidf("mutations", "must be at most %d, with the events", MaxMutations)
 	}
 	for i, m := range p.Mutations {
 		if err := m.check(i); err != nil {
+			return err
+		}
+	}
+	for i, e := range p.Events {
+		if err := e.check(eventPath(i)); err != nil {
 			return err
 		}
 	}

@@ -20,10 +20,11 @@ type VerifyOptions struct {
 
 // Report is the result of Verify. The outbox is consistent if Problems is empty.
 type Report struct {
-	// Entries and Mutations are the numbers of entries and mutations that were read and
-	// decoded.
+	// Entries, Mutations and Events are the numbers of entries, mutations and events that
+	// were read and decoded.
 	Entries   int
 	Mutations int
+	Events    int
 	// Last is the newest stamp.
 	Last Stamp
 	// Rows is the number of rows of the application's tables that were compared with the
@@ -48,7 +49,7 @@ func (r *Report) problem(format string, args ...any) {
 
 // Verify checks the outbox against itself and against the tables, on one snapshot. The
 // counters of every incarnation must have no gaps. Every entry must be decodable and
-// number its mutations from 0. The replay of all entries must give exactly the rows and
+// number its mutations and events from 0. The replay of all entries must give exactly the rows and
 // versions of the tables. With Watch, Verify then checks further snapshots for entries
 // with a stamp below a stamp that was already visible. A database sequence would allow
 // such entries; Perdure does not.
@@ -133,13 +134,19 @@ func (o *Outbox) verifyEntries(ctx context.Context, tx sqldb.Tx, state *state, r
 
 func (r *Report) verifyEntry(entry Entry) {
 	r.Mutations += len(entry.Payload.Mutations)
-	if len(entry.Payload.Mutations) == 0 {
-		r.problem("entry %s has no mutations", entry.Stamp)
+	r.Events += len(entry.Payload.Events)
+	if entry.Payload.Len() == 0 {
+		r.problem("entry %s has no mutations and no events", entry.Stamp)
 	}
-	for i, m := range entry.Payload.Mutations {
-		if want := entry.Stamp.At(uint16(i)); m.Stamp != want {
-			r.problem("mutation %d of entry %s has the stamp %s", i, entry.Stamp, m.Stamp)
+	want := entry.Stamp
+	for m, e := range entry.Payload.All() {
+		switch {
+		case m != nil && m.Stamp != want:
+			r.problem("mutation %d of entry %s has the stamp %s", want.User(), entry.Stamp, m.Stamp)
+		case e != nil && e.Stamp != want:
+			r.problem("event %d of entry %s has the stamp %s", want.User(), entry.Stamp, e.Stamp)
 		}
+		want = want.At(want.User() + 1)
 	}
 }
 

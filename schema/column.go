@@ -12,15 +12,16 @@ type Type string
 
 // The types of columns, with the Go values that are written to them and read from them.
 const (
-	TypeString Type = "string" // string, up to 255 characters or the limit of Max; can be indexed
-	TypeText   Type = "text"   // string, up to 1 MiB
-	TypeInt    Type = "int"    // any Go integer that fits int64
-	TypeFloat  Type = "float"  // float64; NaN and infinities except on MySQL
-	TypeBool   Type = "bool"   // bool
-	TypeTime   Type = "time"   // time.Time, to the microsecond, in UTC
-	TypeJSON   Type = "json"   // json.RawMessage or anything that marshals to JSON
-	TypeBytes  Type = "bytes"  // []byte, up to 1 MiB
-	TypeRef    Type = "ref"    // the external id of a row, or a Reference
+	TypeString  Type = "string"  // string, up to 255 characters or the limit of Max; can be indexed
+	TypeText    Type = "text"    // string, up to 1 MiB
+	TypeInt     Type = "int"     // any Go integer that fits int64
+	TypeFloat   Type = "float"   // float64; NaN and infinities except on MySQL; a negative zero becomes 0
+	TypeDecimal Type = "decimal" // an exact number, as a string: see Decimal
+	TypeBool    Type = "bool"    // bool
+	TypeTime    Type = "time"    // time.Time, to the microsecond, in UTC
+	TypeJSON    Type = "json"    // json.RawMessage or anything that marshals to JSON
+	TypeBytes   Type = "bytes"   // []byte, up to 1 MiB
+	TypeRef     Type = "ref"     // the external id of a row, or a Reference
 )
 
 // DefaultMaxString is the default limit of a String column in characters.
@@ -55,6 +56,13 @@ func Int(name string) Column { return Column{name: name, typ: TypeInt} }
 
 // Float describes a column of 64-bit floating point numbers.
 func Float(name string) Column { return Column{name: name, typ: TypeFloat} }
+
+// Decimal describes a column of exact decimal numbers, such as amounts of money. A number has
+// up to 35 digits before the point and 30 after it; it is never rounded. It is written as a
+// string ("12.50"), an integer, a json.Number, a *big.Rat, or a value of a decimal type that
+// implements encoding.TextMarshaler. It is read as a string in one form: "12.5", without
+// trailing zeros. A float64 is refused, because most decimals have no exact float64.
+func Decimal(name string) Column { return Column{name: name, typ: TypeDecimal} }
 
 // Bool describes a column of booleans.
 func Bool(name string) Column { return Column{name: name, typ: TypeBool} }

@@ -105,7 +105,7 @@ func (c Column) parseDefault(raw json.RawMessage) any {
 		return decode[time.Time](raw)
 	case TypeBytes:
 		return decode[[]byte](raw)
-	case TypeString, TypeText, TypeFloat, TypeBool, TypeRef:
+	case TypeString, TypeText, TypeFloat, TypeDecimal, TypeBool, TypeRef:
 	}
 	return decode[any](raw)
 }

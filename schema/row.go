@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"maps"
+	"math/big"
 	"time"
 
 	"github.com/perdure/perdure/fault"
@@ -48,7 +49,7 @@ func (r *Row) IsNull(column string) bool {
 	return v == nil
 }
 
-// String returns a String or Text column.
+// String returns a String or Text column, or the text of a Decimal column.
 func (r *Row) String(column string) string { return get[string](r, column) }
 
 // Int returns an Int column.
@@ -56,6 +57,21 @@ func (r *Row) Int(column string) int64 { return get[int64](r, column) }
 
 // Float returns a Float column.
 func (r *Row) Float(column string) float64 { return get[float64](r, column) }
+
+// Decimal returns a Decimal column for calculations. The result can be written back if it has
+// a finite decimal form. String returns the same number as text.
+func (r *Row) Decimal(column string) *big.Rat {
+	n := new(big.Rat)
+	text := get[string](r, column)
+	if text == "" {
+		return n
+	}
+	if _, ok := n.SetString(text); !ok {
+		r.fail(fault.Invalidf(r.table.name+"."+column, "must be a decimal column"))
+		return new(big.Rat)
+	}
+	return n
+}
 
 // Bool returns a Bool column.
 func (r *Row) Bool(column string) bool { return get[bool](r, column) }

@@ -1,9 +1,12 @@
 package schema
 
 import (
+	"encoding"
 	"encoding/json"
 	"math"
+	"math/big"
 	"reflect"
+	"strconv"
 	"time"
 	"unicode/utf8"
 
@@ -42,7 +45,7 @@ func ID(field, id string) error {
 }
 
 // Normalize validates v for the column and returns it in the form in which it is stored:
-// string, int64, float64, bool, time.Time (UTC, to the microsecond), json.RawMessage,
+// string (also for a decimal), int64, float64, bool, time.Time (UTC, to the microsecond), json.RawMessage,
 // []byte, Reference, or nil for null. The error is a *fault.Invalid for field.
 func (c Column) Normalize(field string, v any) (any, error) {
 	if v == nil || isNilPointer(v) {
@@ -58,6 +61,8 @@ func (c Column) Normalize(field string, v any) (any, error) {
 		return normalizeInt(field, v)
 	case TypeFloat:
 		return normalizeFloat(field, v)
+	case TypeDecimal:
+		return normalizeDecimal(field, v)
 	case TypeBool:
 		if b, ok := v.(bool); ok {
 			return b, nil
@@ -114,11 +119,62 @@ func normalizeFloat(field string, v any) (any, error) {
 	r := reflect.ValueOf(v)
 	switch {
 	case r.CanFloat():
-		return r.Float(), nil
+		return r.Float() + 0, nil // a negative zero becomes 0: some databases drop its sign
 	case r.CanInt():
 		return float64(r.Int()), nil
 	}
 	return nil, wrongType(field, TypeFloat, v)
+}
+
+func normalizeDecimal(field string, v any) (any, error) {
+	r := reflect.ValueOf(v)
+	switch {
+	case r.Kind() == reflect.String: // also a json.Number
+		return decimal(field, r.String())
+	case r.CanInt():
+		return decimal(field, strconv.FormatInt(r.Int(), 10))
+	case r.CanUint():
+		return decimal(field, strconv.FormatUint(r.Uint(), 10))
+	}
+	if n, ok := v.(*big.Rat); ok {
+		return rational(field, n)
+	}
+	if m, ok := v.(encoding.TextMarshaler); ok {
+		text, err := edge.MarshalText(field, m)
+		if err != nil {
+			return nil, err
+		}
+		return decimal(field, text)
+	}
+	return nil, wrongType(field, TypeDecimal, v)
+}
+
+// rational returns a fraction as a decimal, if it is one: 1/3 is not.
+func rational(field string, n *big.Rat) (any, error) {
+	digits, exact := n.FloatPrec()
+	if !exact || digits > maxFraction {
+		return nil, fault.Invalidf(field, "must be a decimal number: round %s first", clip(n.RatString()))
+	}
+	return decimal(field, n.FloatString(digits))
+}
+
+// maxFraction bounds the text of a fraction before it is checked.
+const maxFraction = 256
+
+func clip(text string) string {
+	if len(text) > 64 {
+		return text[:64] + "…"
+	}
+	return text
+}
+
+// decimal returns a nil interface if there is an error.
+func decimal(field, text string) (any, error) {
+	text, err := edge.Decimal(field, text)
+	if err != nil {
+		return nil, err
+	}
+	return text, nil
 }
 
 // The range of time that every database stores exactly.

@@ -16,12 +16,14 @@ type Entry struct {
 	Unit      string     `json:"unit_id"`
 	CreatedAt Time       `json:"created_at"`
 	Mutations []Mutation `json:"mutations" nullable:"false" doc:"Mutations of the unit of work, in order."`
+	Events    []Emitted  `json:"events,omitempty" nullable:"false" doc:"Events that the application emitted in the unit of work, in order."`
 	// Payload is the result of outbox.Encode.
 	Payload json.RawMessage `json:"payload,omitempty" doc:"Stored form of the entry, which has the types of the values. Only with payload=true."`
 }
 
 // Mutation is the change of one row.
 type Mutation struct {
+	Stamp  string         `json:"stamp" doc:"Position. Mutations and events of an entry have one order."`
 	Op     string         `json:"op" enum:"create,update,delete"`
 	Schema string         `json:"schema"`
 	Table  string         `json:"table"`
@@ -29,14 +31,25 @@ type Mutation struct {
 	Values map[string]any `json:"values,omitempty" doc:"All columns of a new row; the changed columns of an updated row."`
 }
 
+// Emitted is an event of the application.
+type Emitted struct {
+	Stamp   string          `json:"stamp" doc:"Position. Mutations and events of an entry have one order."`
+	Topic   string          `json:"topic"`
+	Key     string          `json:"key,omitempty"`
+	Payload json.RawMessage `json:"payload"`
+}
+
 // showEntry shows an entry, and also its stored form if stored is set.
 func showEntry(e outbox.Entry, stored bool) (Entry, error) {
 	shown := Entry{Stamp: e.Stamp.String(), Unit: e.Unit, CreatedAt: Time(e.Created), Mutations: make([]Mutation, len(e.Payload.Mutations))}
 	for i, m := range e.Payload.Mutations {
-		shown.Mutations[i] = Mutation{Op: string(m.Op), Schema: m.Schema, Table: m.Table, ID: m.ExternalID, Values: m.Values}
+		shown.Mutations[i] = Mutation{Stamp: m.Stamp.String(), Op: string(m.Op), Schema: m.Schema, Table: m.Table, ID: m.ExternalID, Values: m.Values}
 		if m.Set != nil {
 			shown.Mutations[i].Values = m.Set
 		}
+	}
+	for _, event := range e.Payload.Events {
+		shown.Events = append(shown.Events, Emitted{Stamp: event.Stamp.String(), Topic: event.Topic, Key: event.Key, Payload: event.Payload})
 	}
 	if !stored {
 		return shown, nil

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -162,7 +164,7 @@ func (a *app) printEntry(raw json.RawMessage) error {
 	return err
 }
 
-// maxShown is the maximum number of mutations of an entry that a line shows.
+// maxShown is the maximum number of mutations and events of an entry that a line shows.
 const maxShown = 4
 
 var opColors = map[outbox.Op]int{outbox.Create: green, outbox.Update: yellow, outbox.Delete: red}
@@ -170,14 +172,35 @@ var opColors = map[outbox.Op]int{outbox.Create: green, outbox.Update: yellow, ou
 // entryLine formats an entry in one line.
 func (a *app) entryLine(e api.Entry) string {
 	line := e.Stamp + "  " + a.color(grey, moment(e.CreatedAt)) + " "
-	for i, m := range e.Mutations {
+	parts := a.entryParts(e)
+	for i, part := range parts {
 		if i == maxShown {
-			return line + fmt.Sprintf(" and %d more", len(e.Mutations)-i)
+			return line + fmt.Sprintf(" and %d more", len(parts)-i)
 		}
 		if i > 0 {
 			line += ","
 		}
-		line += fmt.Sprintf(" %s %s.%s %s", a.color(opColors[outbox.Op(m.Op)], m.Op), plain(m.Schema), plain(m.Table), plain(m.ID))
+		line += " " + part
 	}
 	return line
+}
+
+// entryParts formats the mutations and events of an entry, in their order.
+func (a *app) entryParts(e api.Entry) []string {
+	type part struct{ stamp, text string }
+	var parts []part
+	for _, m := range e.Mutations {
+		text := fmt.Sprintf("%s %s.%s %s", a.color(opColors[outbox.Op(m.Op)], m.Op), plain(m.Schema), plain(m.Table), plain(m.ID))
+		parts = append(parts, part{m.Stamp, text})
+	}
+	for _, event := range e.Events {
+		text := strings.TrimSpace(fmt.Sprintf("%s %s %s", a.color(blue, "event"), plain(event.Topic), plain(event.Key)))
+		parts = append(parts, part{event.Stamp, text})
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return strings.Compare(a.stamp, b.stamp) })
+	texts := make([]string, len(parts))
+	for i, p := range parts {
+		texts[i] = p.text
+	}
+	return texts
 }

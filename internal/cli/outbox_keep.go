@@ -90,7 +90,7 @@ func (a *app) showReport(r outbox.Report) error {
 		problems = []string{}
 	}
 	err := a.show(map[string]any{
-		"entries": r.Entries, "mutations": r.Mutations, "last": r.Last, "rows": r.Rows,
+		"entries": r.Entries, "mutations": r.Mutations, "events": r.Events, "last": r.Last, "rows": r.Rows,
 		"not_replayed": r.NotReplayed, "snapshots": r.Snapshots, "problems": problems, "ok": len(problems) == 0,
 	}, func(w io.Writer) { a.writeReport(w, r) })
 	if err == nil && len(problems) > 0 {
@@ -100,8 +100,8 @@ func (a *app) showReport(r outbox.Report) error {
 }
 
 func (a *app) writeReport(w io.Writer, r outbox.Report) {
-	fmt.Fprintf(w, "%s, %s, last %s\n",
-		count(r.Entries, "entry", "entries"), count(r.Mutations, "mutation", "mutations"), orNone(r.Last))
+	fmt.Fprintf(w, "%s, %s, %s, last %s\n",
+		count(r.Entries, "entry", "entries"), count(r.Mutations, "mutation", "mutations"), count(r.Events, "event", "events"), orNone(r.Last))
 	if r.NotReplayed != "" {
 		fmt.Fprintln(w, "tables not compared:", r.NotReplayed)
 	} else {

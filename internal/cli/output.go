@@ -59,6 +59,7 @@ const (
 	red    = 31
 	green  = 32
 	yellow = 33
+	blue   = 34
 	grey   = 90
 )
 

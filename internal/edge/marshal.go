@@ -2,6 +2,7 @@ package edge
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"fmt"
 
@@ -50,6 +51,20 @@ func encode(v any) (raw json.RawMessage, err error) {
 		return nil, errBadUTF8
 	}
 	return raw, nil
+}
+
+// MarshalText returns the text of v. A panic in MarshalText becomes an error.
+func MarshalText(field string, v encoding.TextMarshaler) (text string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fault.Invalidf(field, "cannot be encoded: %s", clip(Message(fmt.Sprintf("panic: %v", p)), 512))
+		}
+	}()
+	raw, err := v.MarshalText()
+	if err != nil {
+		return "", fault.Invalidf(field, "cannot be encoded: %s", clip(Message(err.Error()), 512))
+	}
+	return string(raw), nil
 }
 
 // dropSigns removes the bytes of raw at the given ascending positions.

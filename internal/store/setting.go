@@ -37,6 +37,16 @@ func (s *Store) SetSchema(name, description string, now time.Time) []sqldb.Stmt 
 	return []sqldb.Stmt{s.stmt("SchemaDelete", name), s.stmt("SchemaInsert", name, description, now)}
 }
 
+// AddTable returns the statement that records that Perdure makes a described table.
+func (s *Store) AddTable(schemaName, tableName string, now time.Time) sqldb.Stmt {
+	return s.stmt("TableInsert", schemaName, tableName, now)
+}
+
+// Tables returns the statement that reads the described tables that Perdure has made.
+func (s *Store) Tables(each func(schemaName, tableName string)) sqldb.Stmt {
+	return twoColumns(s.stmt("TableList"), each)
+}
+
 // Schemas returns the statement that reads the recorded descriptions.
 func (s *Store) Schemas(each func(name, description string) error) sqldb.Stmt {
 	list := s.stmt("SchemaList")

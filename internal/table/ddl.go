@@ -17,7 +17,7 @@ func (b Builder) create(t *schema.Table) string {
 	for _, c := range t.Columns() {
 		lines = append(lines, b.column(c))
 	}
-	lines = append(lines, b.q("_version")+" bigint not null default 0")
+	lines = append(lines, b.q("_version")+" "+b.grammar().version+" not null default 0")
 	for _, c := range t.Columns() {
 		if c.Type() == schema.TypeRef {
 			lines = append(lines, b.foreignKey(t, c))

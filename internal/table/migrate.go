@@ -4,17 +4,30 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/schema"
 )
 
+// Ledger knows the tables that Migrate has made. Other tables are never altered.
+type Ledger struct {
+	// Made has the tables that were made, as Key names them.
+	Made map[string]bool
+	// Record returns the statement that records a table, before it is made.
+	Record func(t *schema.Table) sqldb.Stmt
+}
+
+// Key returns the name of a table in a Ledger.
+func Key(schemaName, tableName string) string { return schemaName + "." + tableName }
+
+func (l Ledger) has(t *schema.Table) bool { return l.Made[Key(t.Schema().Name(), t.Name())] }
+
 // Migrate creates the missing tables of the schemas and adds the missing columns and
-// indexes of the existing ones. It never drops or changes anything: a column of another
-// type is an error.
-func (b Builder) Migrate(ctx context.Context, run sqldb.Runner, schemas ...*schema.Schema) error {
+// indexes of those that it has made. It never drops or changes anything: a column of another
+// type is an error. A table that it has not made must be as described. If there is an error
+// in a description, nothing is changed.
+func (b Builder) Migrate(ctx context.Context, run sqldb.Runner, ledger Ledger, schemas ...*schema.Schema) error {
 	var tables []*schema.Table
 	for _, s := range schemas {
 		if err := b.namespace(ctx, run, s); err != nil {
@@ -22,13 +35,17 @@ func (b Builder) Migrate(ctx context.Context, run sqldb.Runner, schemas ...*sche
 		}
 		tables = append(tables, s.Tables()...)
 	}
-	for _, t := range order(tables) {
-		plan, err := b.look(ctx, run, t)
-		if err != nil {
+	tables = order(tables)
+	plans := make([][]sqldb.Stmt, len(tables))
+	for i, t := range tables {
+		var err error
+		if plans[i], err = b.look(ctx, run, ledger, t); err != nil {
 			return err
 		}
-		for _, text := range plan {
-			if err := run.Run(ctx, sqldb.Exec(text)); err != nil {
+	}
+	for i, t := range tables {
+		for _, stmt := range plans[i] {
+			if err := run.Run(ctx, stmt); err != nil {
 				return fmt.Errorf("migrate table %s: %w", t.Name(), err)
 			}
 		}
@@ -37,13 +54,13 @@ func (b Builder) Migrate(ctx context.Context, run sqldb.Runner, schemas ...*sche
 }
 
 // Missing reports whether Migrate would do anything for the schemas. It only reads.
-func (b Builder) Missing(ctx context.Context, run sqldb.Runner, schemas ...*schema.Schema) (bool, error) {
+func (b Builder) Missing(ctx context.Context, run sqldb.Runner, ledger Ledger, schemas ...*schema.Schema) (bool, error) {
 	for _, s := range schemas {
 		if exists, err := b.exists(ctx, run, s); err != nil || !exists {
 			return true, err
 		}
 		for _, t := range s.Tables() {
-			if plan, err := b.look(ctx, run, t); err != nil || len(plan) > 0 {
+			if plan, err := b.look(ctx, run, ledger, t); err != nil || len(plan) > 0 {
 				return true, err
 			}
 		}
@@ -52,12 +69,26 @@ func (b Builder) Missing(ctx context.Context, run sqldb.Runner, schemas ...*sche
 }
 
 // look returns the statements that change a table to its description.
-func (b Builder) look(ctx context.Context, run sqldb.Runner, t *schema.Table) ([]string, error) {
+func (b Builder) look(ctx context.Context, run sqldb.Runner, ledger Ledger, t *schema.Table) ([]sqldb.Stmt, error) {
 	found, err := b.inspect(ctx, run, t)
 	if err != nil {
 		return nil, fmt.Errorf("inspect table %s: %w", t.Name(), err)
 	}
-	return b.plan(t, found)
+	if found.exists() && (!ledger.has(t) || !recognized(found)) {
+		return nil, b.refuse(t, found)
+	}
+	plan, err := b.plan(t, found)
+	if err != nil {
+		return nil, err
+	}
+	var stmts []sqldb.Stmt
+	if !found.exists() && !ledger.has(t) {
+		stmts = append(stmts, ledger.Record(t))
+	}
+	for _, text := range plan {
+		stmts = append(stmts, sqldb.Exec(text))
+	}
+	return stmts, nil
 }
 
 // exists reports whether the database has the namespace of a schema.
@@ -107,16 +138,10 @@ func order(tables []*schema.Table) []*schema.Table {
 	return sorted
 }
 
-// catalog describes an existing table.
-type catalog struct {
-	columns map[string]string // type by name
-	indexes map[string]bool
-}
-
 // plan returns the statements that change the found table to the described one.
 func (b Builder) plan(t *schema.Table, found catalog) ([]string, error) {
 	var plan []string
-	if len(found.columns) == 0 {
+	if !found.exists() {
 		plan = append(plan, b.create(t))
 	} else {
 		added, err := b.planColumns(t, found)
@@ -126,7 +151,7 @@ func (b Builder) plan(t *schema.Table, found catalog) ([]string, error) {
 		plan = append(plan, added...)
 	}
 	for _, index := range t.Indexes() {
-		if !found.indexes[b.indexName(t, index)] {
+		if !found.named(b.indexName(t, index)) {
 			plan = append(plan, b.index(t, index))
 		}
 	}
@@ -145,46 +170,9 @@ func (b Builder) planColumns(t *schema.Table, found catalog) ([]string, error) {
 			plan = append(plan, b.addColumn(t, c)...)
 			continue
 		}
-		if want := b.columnType(c); !sameType(have, want) {
-			return nil, fault.Invalidf(field, "is %s in the database but described as %s", have, want)
+		if want := b.columnType(c); !sameType(have.kind, want) {
+			return nil, fault.Invalidf(field, "is %s in the database but described as %s", have.kind, want)
 		}
 	}
 	return plan, nil
-}
-
-// sameType compares types as the catalogs spell them. The length limit of a text is checked
-// by package edge. On MySQL it is also part of the type, so there a longer limit is another
-// type.
-func sameType(have, want string) bool {
-	return normal(have) == normal(want)
-}
-
-func normal(name string) string {
-	name = strings.ToLower(name)
-	if name == "timestamp with time zone" {
-		return "timestamptz"
-	}
-	if strings.HasPrefix(name, "bigint(") { // MariaDB shows a display width
-		return "bigint"
-	}
-	return name
-}
-
-func (b Builder) inspect(ctx context.Context, run sqldb.Runner, t *schema.Table) (catalog, error) {
-	found := catalog{columns: map[string]string{}, indexes: map[string]bool{}}
-	args := []any{t.Schema().Name(), t.Name()}
-	columns := sqldb.Stmt{SQL: b.grammar().columns, Args: args, Row: func(scan sqldb.Scan) error {
-		var name, kind string
-		err := scan(&name, &kind)
-		found.columns[name] = kind
-		return err
-	}}
-	indexes := sqldb.Stmt{SQL: b.grammar().indexes, Args: args, Row: func(scan sqldb.Scan) error {
-		var name string
-		err := scan(&name)
-		found.indexes[name] = true
-		return err
-	}}
-	err := run.Run(ctx, columns, indexes)
-	return found, err
 }

@@ -2,7 +2,9 @@ package table
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure/fault"
@@ -46,17 +48,35 @@ func (b Builder) Find(t *schema.Table, q Query, fail func(error), row func(*sche
 		}
 		order = q.OrderBy
 	}
-	direction := ""
-	if q.Desc {
-		direction = " desc"
-	}
-	w.text(" order by ", b.q(order), direction, b.nulls(t, order, q.Desc), ", ", b.q("_id"), direction)
+	w.text(" order by ", b.order(t, order, q.Desc), ", ", b.q("_id"), direction(q.Desc))
 	if q.Limit > 0 {
 		w.text(" limit ", strconv.Itoa(q.Limit))
 	}
 	stmt := w.statements(nil)[0]
 	stmt.Row, stmt.Exact = b.scanner(t, fail, row), true
 	return stmt, nil
+}
+
+func direction(desc bool) string {
+	if desc {
+		return " desc"
+	}
+	return ""
+}
+
+// order returns the terms that sort by a column.
+func (b Builder) order(t *schema.Table, column string, desc bool) string {
+	c, _ := t.Column(column)
+	terms := b.grammar().decimalOrder
+	if c.Type() != schema.TypeDecimal || terms == nil {
+		return b.q(column) + direction(desc) + b.nulls(t, column, desc)
+	}
+	all := make([]string, len(terms))
+	for i, term := range terms {
+		format, reversed := strings.CutPrefix(term, "!")
+		all[i] = fmt.Sprintf(format, b.q(column)) + direction(desc != reversed)
+	}
+	return strings.Join(all, ", ")
 }
 
 // nulls returns the clause that sorts null first, as SQLite and MySQL do by default.
@@ -136,8 +156,11 @@ func (b Builder) selection(t *schema.Table) string {
 	query := "select " + b.q("_id") + ", " + b.q("id") + ", " + b.q("_version")
 	for _, c := range t.Columns() {
 		query += ", " + b.q(c.Name())
-		if c.Type() == schema.TypeJSON {
+		switch c.Type() {
+		case schema.TypeJSON:
 			query += b.grammar().jsonText
+		case schema.TypeDecimal:
+			query += b.grammar().decimalText
 		}
 	}
 	return query + " from " + b.Name(t)
@@ -178,7 +201,9 @@ func newCell(c schema.Column) cell {
 	case schema.TypeInt:
 		return plain[int64]()
 	case schema.TypeFloat:
-		return plain[float64]()
+		return mapped(func(f float64) any { return f + 0 }) // own SQL may have stored a negative zero
+	case schema.TypeDecimal:
+		return mapped(func(s string) any { return oneForm(c, s) })
 	case schema.TypeBool:
 		return plain[bool]()
 	case schema.TypeTime:
@@ -192,6 +217,15 @@ func newCell(c schema.Column) cell {
 	case schema.TypeString, schema.TypeText:
 	}
 	return plain[string]()
+}
+
+// oneForm returns a decimal without the zeros that a database adds. A number that does not fit
+// the column, from the user's own SQL, is returned as it is stored.
+func oneForm(c schema.Column, text string) any {
+	if v, err := c.Normalize(c.Name(), text); err == nil {
+		return v
+	}
+	return text
 }
 
 func plain[T any]() cell { return mapped(func(v T) any { return v }) }

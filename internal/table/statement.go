@@ -173,6 +173,10 @@ func (w *writer) value(c schema.Column, v any) error {
 			return nil
 		}
 		w.arg(v)
+		if c.Type() == schema.TypeDecimal {
+			w.text(w.b.grammar().decimalValue)
+			return nil
+		}
 	default:
 		w.arg(v)
 	}

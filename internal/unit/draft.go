@@ -13,8 +13,8 @@ import (
 // the unit encodes it before the reservation, because every other writer waits while the
 // counter is locked.
 //
-// In place of the stamp it contains a random nonce, once for each mutation and nowhere
-// else.
+// In place of the stamp it contains a random nonce, once for each mutation and event, and
+// nowhere else.
 type draft struct {
 	payload string
 	nonce   string // hexadecimal, without the user version
@@ -27,10 +27,13 @@ const nonceLen = 20
 func (u *Unit) prepare() error {
 	for u.draft == nil {
 		nonce := outbox.NewStamp(uint16(rand.Uint32()), rand.Uint64(), 0)
-		for i := range u.Mutations {
-			u.Mutations[i].Stamp = nonce.At(uint16(i))
+		for i, m := range u.Mutations {
+			u.Mutations[i].Stamp = nonce.At(m.Stamp.User())
 		}
-		payload, err := outbox.Encode(outbox.Payload{Version: outbox.PayloadVersion, Mutations: u.Mutations})
+		for i, e := range u.Events {
+			u.Events[i].Stamp = nonce.At(e.Stamp.User())
+		}
+		payload, err := outbox.Encode(outbox.Payload{Version: outbox.PayloadVersion, Mutations: u.Mutations, Events: u.Events})
 		if err != nil {
 			return fmt.Errorf("encode outbox payload: %w", err)
 		}
@@ -38,7 +41,7 @@ func (u *Unit) prepare() error {
 			return fault.Invalidf("unit of work", "must have an outbox payload of at most %d bytes, got %d", maxPayload, len(payload))
 		}
 		d := draft{payload: string(payload), nonce: nonce.String()[:nonceLen]}
-		if d.sound(len(u.Mutations)) {
+		if d.sound(u.Recorded()) {
 			u.draft = &d
 		}
 	}
@@ -47,7 +50,7 @@ func (u *Unit) prepare() error {
 
 // sound reports whether the nonce occurs only in place of the stamps, and not in the
 // user's data.
-func (d draft) sound(mutations int) bool { return strings.Count(d.payload, d.nonce) == mutations }
+func (d draft) sound(recorded int) bool { return strings.Count(d.payload, d.nonce) == recorded }
 
 // at returns the payload with the given stamp.
 func (d draft) at(stamp outbox.Stamp) string {

@@ -19,9 +19,9 @@ import (
 	"github.com/perdure/perdure/outbox"
 )
 
-// MaxMutations is the maximum number of mutations of one unit. They are numbered by the
-// last two bytes of a versionstamp.
-const MaxMutations = 1 << 16
+// MaxMutations is the maximum number of mutations and events of one unit. They are numbered
+// by the last two bytes of a versionstamp.
+const MaxMutations = outbox.MaxMutations
 
 // maxPayload is the maximum size of one outbox entry in bytes. It is below the limits of
 // all databases.
@@ -33,8 +33,10 @@ type Unit struct {
 	ID string
 	// Stmts are the statements in the order in which they were recorded.
 	Stmts []sqldb.Stmt
-	// Mutations describe the statements in the outbox.
+	// Mutations describe the statements in the outbox. Events are those of the application.
+	// The user versions of both are their order: see Describe and Emit.
 	Mutations []outbox.Mutation
+	Events    []outbox.Event
 	// Refs are the external ids of the placeholders of the mutations. Statements in Stmts
 	// set them when they run.
 	Refs outbox.RefMap
@@ -46,7 +48,25 @@ type Unit struct {
 }
 
 // Clean reports whether there is nothing to commit.
-func (u *Unit) Clean() bool { return len(u.Stmts) == 0 }
+func (u *Unit) Clean() bool { return len(u.Stmts) == 0 && len(u.Events) == 0 }
+
+// Recorded returns the number of mutations and events.
+func (u *Unit) Recorded() int { return len(u.Mutations) + len(u.Events) }
+
+// Describe adds a mutation after everything that was recorded.
+func (u *Unit) Describe(m outbox.Mutation) {
+	m.Stamp = u.place()
+	u.Mutations = append(u.Mutations, m)
+}
+
+// Emit adds an event after everything that was recorded.
+func (u *Unit) Emit(e outbox.Event) {
+	e.Stamp = u.place()
+	u.Events = append(u.Events, e)
+}
+
+// place returns the stamp of the next mutation or event. Only its user version is set.
+func (u *Unit) place() outbox.Stamp { return outbox.NewStamp(0, 0, uint16(u.Recorded())) }
 
 // Writer applies units inside a transaction and adds their outbox entries.
 type Writer struct {
@@ -145,7 +165,7 @@ func (w Writer) emitting(units []*Unit) []int {
 	return places
 }
 
-func (w Writer) emits(u *Unit) bool { return w.Outbox && len(u.Mutations) > 0 }
+func (w Writer) emits(u *Unit) bool { return w.Outbox && u.Recorded() > 0 }
 
 // appending returns the statement that reserves the numbers and inserts the entries.
 func (w Writer) appending(units []*Unit, emitting []int) ([]sqldb.Stmt, error) {

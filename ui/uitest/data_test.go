@@ -214,7 +214,10 @@ func machineRow() object {
 func outboxEntries() object {
 	var rows []any
 	for i := range 8 {
-		rows = append(rows, object{"stamp": fmt.Sprintf("0000000000000000%04x0000", 40+i), "unit_id": id(500 + i), "created_at": at(time.Duration(80-i*9) * sec), "mutations": []any{object{"op": []string{"create", "update", "delete"}[i%3], "table": "orders", "id": id(600 + i), "values": object{"amount": 100 * i, "state": "paid"}}}})
+		stamp := fmt.Sprintf("0000000000000000%04x", 40+i)
+		mutation := object{"stamp": stamp + "0001", "op": []string{"create", "update", "delete"}[i%3], "table": "orders", "id": id(600 + i), "values": object{"amount": 100 * i, "state": "paid"}}
+		event := object{"stamp": stamp + "0000", "topic": "order.paid", "key": id(600 + i), "payload": object{"amount": 100 * i}}
+		rows = append(rows, object{"stamp": stamp + "0000", "unit_id": id(500 + i), "created_at": at(time.Duration(80-i*9) * sec), "mutations": []any{mutation}, "events": []any{event}})
 	}
 	return object{"data": rows}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/big"
 	"reflect"
 	"strings"
 	"testing"
@@ -24,6 +25,7 @@ var (
 		schema.Text("text").Optional(),
 		schema.Int("int").Optional(),
 		schema.Float("float").Optional(),
+		schema.Decimal("decimal").Optional(),
 		schema.Bool("bool").Optional(),
 		schema.Time("time").Optional(),
 		schema.JSON("json").Optional(),
@@ -53,6 +55,10 @@ func exact() map[string][]any {
 		"float": {
 			0.0, 0.1, -1.5, 1.0 / 3, 3.0, 1e21, 1e22, 1e-7, math.MaxFloat64, -math.MaxFloat64, math.SmallestNonzeroFloat64,
 			float64(1<<53 + 2), 123456789012345680.0,
+		},
+		"decimal": {
+			"0", "1", "-1", "0.1", "-0.5", "12.5", "1000", strings.Repeat("9", 35) + "." + strings.Repeat("9", 30), "-" + strings.Repeat("9", 35) + "." + strings.Repeat("9", 30),
+			"0." + strings.Repeat("0", 29) + "1", "9007199254740993", "0.30000000000000004", "123456789012345678901234567890.123456789",
 		},
 		"bool": {true, false},
 		"time": {
@@ -92,7 +98,7 @@ func (Conformance) EveryValueComesBackExactly(t *testing.T, db enginetest.Databa
 func (Conformance) EveryValueCanBeNullAndChanged(t *testing.T, db enginetest.Database) {
 	eng := openThings(t, db)
 	full := schema.Values{
-		"string": "s", "text": "t", "int": 1, "float": 1.5, "bool": true, "time": time.Unix(1, 0),
+		"string": "s", "text": "t", "int": 1, "float": 1.5, "decimal": "1.5", "bool": true, "time": time.Unix(1, 0),
 		"json": map[string]any{"a": 1}, "bytes": []byte{1},
 	}
 	update(t, eng, func(tx *perdure.Tx) error { _, err := tx.Create(things, schema.Values{"id": "x"}); return err })
@@ -131,6 +137,16 @@ func (Conformance) ValuesAreBroughtIntoOneForm(t *testing.T, db enginetest.Datab
 		{"int", uint16(9), int64(9)},
 		{"int", json.Number("9007199254740993"), int64(9007199254740993)},
 		{"float", 7, 7.0},
+		{"float", math.Copysign(0, -1), 0.0},
+		{"float", float32(math.Copysign(0, -1)), 0.0},
+		{"decimal", "-0.00", "0"},
+		{"decimal", "+001.50", "1.5"},
+		{"decimal", "-1.5E+3", "-1500"},
+		{"decimal", small(-3), "-3"},
+		{"decimal", uint64(math.MaxUint64), "18446744073709551615"},
+		{"decimal", json.Number("1.10"), "1.1"},
+		{"decimal", big.NewRat(-5, 4), "-1.25"},
+		{"decimal", new(big.Int).Lsh(big.NewInt(1), 100), "1267650600228229401496703205376"},
 		{"float", float32(0.5), 0.5},
 		{"time", time.Date(2026, 1, 1, 1, 30, 0, 123456789, berlin), time.Date(2025, 12, 31, 23, 30, 0, 123456000, time.UTC)},
 		{"time", time.Date(1960, 1, 1, 0, 0, 0, 999, time.UTC), time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC)},
@@ -140,11 +156,25 @@ func (Conformance) ValuesAreBroughtIntoOneForm(t *testing.T, db enginetest.Datab
 			_, err := tx.Create(things, schema.Values{"id": id, c.column: c.given})
 			return err
 		})
-		if got := get(t, eng, things, id).Values()[c.column]; !reflect.DeepEqual(got, c.want) {
+		if got := get(t, eng, things, id).Values()[c.column]; !identical(got, c.want) {
 			t.Errorf("%s %v came back as %#v, want %#v", c.column, c.given, got, c.want)
+		}
+		last := entries(t, eng)[i]
+		if got := last.Payload.Mutations[0].Values[c.column]; !identical(got, c.want) {
+			t.Errorf("the outbox shows %s %v as %#v, want %#v", c.column, c.given, got, c.want)
 		}
 	}
 	sound(t, eng)
+}
+
+// identical also distinguishes zeros by their sign.
+func identical(a, b any) bool {
+	x, ok1 := a.(float64)
+	y, ok2 := b.(float64)
+	if ok1 && ok2 {
+		return math.Float64bits(x) == math.Float64bits(y)
+	}
+	return reflect.DeepEqual(a, b)
 }
 
 func (Conformance) JSONComesBackWithTheSameMeaning(t *testing.T, db enginetest.Database) {

@@ -77,16 +77,18 @@ func auditAtomicity(byUnit map[string]Record, entries []outbox.Entry, f *Finding
 	}
 }
 
-// auditMutations checks C7, and that an entry contains every mutation.
+// auditMutations checks C7, and that an entry contains every mutation and event.
 func auditMutations(byUnit map[string]Record, entries []outbox.Entry, f *Findings) {
 	for _, e := range entries {
-		for i, m := range e.Payload.Mutations {
-			if m.Stamp != e.Stamp.At(uint16(i)) {
-				f.add("C7", "mutation %d of entry %s has the stamp %s", i, e.Stamp, m.Stamp)
+		want := e.Stamp
+		for m, event := range e.Payload.All() {
+			if m != nil && m.Stamp != want || event != nil && event.Stamp != want {
+				f.add("C7", "mutation or event %d of entry %s has another stamp", want.User(), e.Stamp)
 			}
+			want = want.At(want.User() + 1)
 		}
-		if r, known := byUnit[e.Unit]; known && len(e.Payload.Mutations) != r.Mutations {
-			f.add("C5", "unit %s recorded %d mutations, its entry has %d", e.Unit, r.Mutations, len(e.Payload.Mutations))
+		if r, known := byUnit[e.Unit]; known && e.Payload.Len() != r.Mutations {
+			f.add("C5", "unit %s recorded %d mutations and events, its entry has %d", e.Unit, r.Mutations, e.Payload.Len())
 		}
 	}
 }

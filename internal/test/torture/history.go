@@ -39,7 +39,7 @@ type Record struct {
 	Unit string
 	// Style is the way in which the unit was written, for messages.
 	Style string
-	// Mutations is the number of mutations that the unit recorded in its last run.
+	// Mutations is the number of mutations and events that the unit recorded in its last run.
 	Mutations int
 	// Began and Ended are read from one monotonic clock, before and after the call. The commit
 	// is between them.

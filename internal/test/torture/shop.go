@@ -29,6 +29,7 @@ func NewShop(extra ...schema.Column) *Shop {
 		schema.Ref("order", s.Orders),
 		schema.Int("n"),
 		schema.Float("weight").Optional(),
+		schema.Decimal("price").Optional(),
 		schema.Bytes("photo").Optional(),
 		schema.Text("remark").Default(""),
 	)

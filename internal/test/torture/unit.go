@@ -37,8 +37,17 @@ func (w *loadWriter) unit(r *Record) func(*perdure.Tx) error {
 		default:
 			u.style("recorded")
 		}
+		only := w.rand.IntN(12) == 0
+		if only || w.rand.IntN(4) == 0 {
+			u.emit()
+		}
 		for range 1 + w.rand.IntN(2) {
-			u.mutate()
+			if !only {
+				u.mutate()
+			}
+		}
+		if w.rand.IntN(8) == 0 {
+			u.emit()
 		}
 		return u.doom()
 	}
@@ -58,7 +67,7 @@ func (u *loadUnit) style(name string) {
 	}
 }
 
-// count counts a mutation that the outbox must contain.
+// count counts a mutation or an event that the outbox must contain.
 func (u *loadUnit) count(err error) {
 	if err == nil {
 		u.record.Mutations++
@@ -81,6 +90,11 @@ func (u *loadUnit) open() {
 	if row, err := u.tx.Get(u.Shop.Accounts, id); err == nil {
 		u.count(u.tx.DeleteRow(row))
 	}
+}
+
+// emit records an event of the application.
+func (u *loadUnit) emit() {
+	u.count(u.tx.Emit("changed", u.account(), map[string]any{"note": u.note(), "n": u.rand.Int64()}))
 }
 
 func (u *loadUnit) create(t *schema.Table, values schema.Values) error {
@@ -107,7 +121,7 @@ func (u *loadUnit) mutate() {
 	case n < 84:
 		u.count(u.tx.Delete(u.Shop.Orders, u.order()))
 	case n < 93:
-		u.count(u.create(u.Shop.Lines, schema.Values{"id": u.line(), "order": u.order(), "n": u.rand.Int64(), "weight": u.rand.NormFloat64(), "photo": u.photo()}))
+		u.count(u.create(u.Shop.Lines, schema.Values{"id": u.line(), "order": u.order(), "n": u.rand.Int64(), "weight": u.rand.NormFloat64(), "price": u.price(), "photo": u.photo()}))
 	case n < 97:
 		u.count(u.tx.Update(u.Shop.Lines, u.line(), schema.Values{"remark": u.word(), "weight": nil}))
 	default:
@@ -147,6 +161,13 @@ func (u *loadUnit) note() any {
 		return nil
 	}
 	return map[string]any{"z": u.rand.Int64(), "a": []any{u.word(), nil, true}}
+}
+
+func (u *loadUnit) price() any {
+	if u.chance(50) {
+		return nil
+	}
+	return fmt.Sprintf("%d%d.%d", u.rand.Int64N(1e18)-5e17, u.rand.Int64N(1e15), u.rand.Int64N(1e18))
 }
 
 func (u *loadUnit) photo() any {

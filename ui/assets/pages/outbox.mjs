@@ -18,6 +18,17 @@ function State({ of }) {
   return of.worker ? "running" : "";
 }
 
+// parts returns the mutations and events of an entry in the order in which they were recorded.
+function parts(entry) {
+  return [...(entry.mutations ?? []), ...(entry.events ?? [])].sort((a, b) => ((a.stamp ?? "") < (b.stamp ?? "") ? -1 : 1));
+}
+
+function Part({ of }) {
+  const event = of.topic !== undefined;
+  const [op, name, id, value] = event ? ["event", of.topic, of.key, of.payload] : [of.op, of.table, of.id, of.values];
+  return html`<details class="mutation"><summary><span class=${"op op-" + op}>${op}</span> ${name} ${id && html`<${Short} id=${id} />`}</summary><${JSONView} value=${value} label=${event ? `Payload of ${name}` : `Values of ${name}`} /></details>`;
+}
+
 export function Outbox() {
   const after = route.value.query.get("after") ?? "";
   // Without a stamp, shows the newest entries, newest first; with a stamp, the entries after it.
@@ -39,7 +50,7 @@ export function Outbox() {
     ${data && html`<${Panel} title="Entries" cls="full"><${Table} title="Entries" rows=${entries} empty=${after ? "No entries after this stamp." : "No entries. The outbox records units if the engine is opened with Options{Outbox: true}."} keyOf=${(e) => e.stamp} columns=${[
       ["Stamp", (e) => html`<code>${e.stamp}</code> <${Copy} text=${e.stamp} />`],
       ["Committed", (e) => html`<${When} at=${e.created_at} />`],
-      ["Mutations", (e) => (e.mutations ?? []).map((m) => html`<details class="mutation"><summary><span class=${"op op-" + m.op}>${m.op}</span> ${m.table} <${Short} id=${m.id} /></summary><${JSONView} value=${m.values} label=${`Values of ${m.table}`} /></details>`)],
+      ["Changes and events", (e) => parts(e).map((p) => html`<${Part} of=${p} />`)],
     ]} /><//>`}
     <nav class="pager" aria-label="Rows">
       ${after !== zero && html`<button onClick=${() => alter({ after: zero })}>From the start</button>`}

@@ -37,6 +37,14 @@ select name, description
 from perdure.schemas
 order by name
 
+-- name: TableInsert
+insert into perdure.created_tables (schema_name, table_name, created_at)
+values (?, ?, ?)
+
+-- name: TableList
+select schema_name, table_name
+from perdure.created_tables
+
 -- name: MigrationList
 select version, checksum
 from perdure.migrations

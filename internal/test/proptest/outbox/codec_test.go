@@ -84,10 +84,26 @@ func mutations() *rapid.Generator[outbox.Mutation] {
 	})
 }
 
+func events() *rapid.Generator[outbox.Event] {
+	return rapid.Custom(func(t *rapid.T) outbox.Event {
+		payload, err := json.Marshal(map[string]any{text().Draw(t, "name"): rapid.Int64().Draw(t, "n"), "s": text().Draw(t, "text")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return outbox.Event{
+			Topic: rapid.StringMatching(`[a-z.]{1,20}`).Draw(t, "topic"), Key: text().Draw(t, "key"),
+			Stamp: stamps().Draw(t, "stamp"), Payload: payload,
+		}
+	})
+}
+
 func TestPayloadsRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := outbox.Payload{Version: 1, Mutations: rapid.SliceOfN(mutations(), 0, 4).Draw(t, "mutations")}
+		if rapid.Bool().Draw(t, "emits") {
+			p.Events = rapid.SliceOfN(events(), 1, 3).Draw(t, "events")
+		}
 		raw, err := outbox.Encode(p)
 		if err != nil {
 			t.Fatal(err)
