@@ -24,8 +24,10 @@ import (
 
 // frozen are the roles of processes that stop while they write.
 var frozen = map[string]func(db enginetest.Database) error{
-	"joined": stopBeforeCommit,
-	"group":  writeForever,
+	"joined":   stopBeforeCommit,
+	"group":    writeForever,
+	"outcome":  stopInOutcome,
+	"consumer": stopInConsumer,
 }
 
 // stopBeforeCommit joins a transaction, and stops its own process before COMMIT.
