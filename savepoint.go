@@ -11,9 +11,9 @@ import (
 
 // savepoint is what the unit had recorded when the application made a savepoint.
 type savepoint struct {
-	name                        string
-	stmts, mutations, committed int
-	refs                        outbox.RefMap
+	name                                string
+	stmts, mutations, events, committed int
+	refs                                outbox.RefMap
 }
 
 // allow returns an error if the application must not run a statement: the engine starts and
@@ -35,7 +35,7 @@ func (tx *Tx) divided(kind sqldb.Control, name string) {
 	switch i := tx.savepoint(name); {
 	case kind == sqldb.Savepoint:
 		tx.savepoints = append(tx.savepoints, savepoint{
-			name: name, stmts: len(tx.unit.Stmts), mutations: len(tx.unit.Mutations), committed: len(tx.committed), refs: maps.Clone(tx.unit.Refs),
+			name: name, stmts: len(tx.unit.Stmts), mutations: len(tx.unit.Mutations), events: len(tx.unit.Events), committed: len(tx.committed), refs: maps.Clone(tx.unit.Refs),
 		})
 	case kind == sqldb.Release && i >= 0:
 		tx.savepoints = tx.savepoints[:i]
@@ -58,7 +58,8 @@ func (tx *Tx) savepoint(name string) int {
 func (tx *Tx) rollbackTo(i int) {
 	s := tx.savepoints[i]
 	tx.savepoints = tx.savepoints[:i+1]
-	tx.unit.Stmts, tx.unit.Mutations, tx.committed = tx.unit.Stmts[:s.stmts], tx.unit.Mutations[:s.mutations], tx.committed[:s.committed]
+	tx.unit.Stmts, tx.committed = tx.unit.Stmts[:s.stmts], tx.committed[:s.committed]
+	tx.unit.Mutations, tx.unit.Events = tx.unit.Mutations[:s.mutations], tx.unit.Events[:s.events]
 	tx.flushed = s.stmts
 	clear(tx.unit.Refs)
 	maps.Copy(tx.unit.Refs, s.refs)

@@ -137,6 +137,22 @@ func (Conformance) AnEventCommitsWithTheCallersTransaction(t *testing.T, db engi
 	sound(t, eng)
 }
 
+// An event that was emitted after a savepoint is gone if the unit is rolled back to it.
+func (Conformance) AnEventIsGoneWithItsSavepoint(t *testing.T, db enginetest.Database) {
+	eng := openBlog(t, db)
+	update(t, eng, func(tx *perdure.Tx) error {
+		_ = tx.Emit("first", "", 1)
+		_, _ = tx.Exec("savepoint s")
+		_ = tx.Emit("gone", "", 2)
+		_, _ = tx.Create(users, schema.Values{"id": "gone", "name": "Gone"})
+		_, _ = tx.Exec("rollback to savepoint s")
+		_, _ = tx.Create(users, schema.Values{"id": "ann", "name": "Ann"})
+		return tx.Emit("last", "", 3)
+	})
+	wantRecords(t, entries(t, eng)[0], "0 event first  1", "1 create ann", "2 event last  3")
+	sound(t, eng)
+}
+
 func (Conformance) AnEventOfAFailedUnitIsNotWritten(t *testing.T, db enginetest.Database) {
 	eng := openBlog(t, db)
 	createUser(t, eng, "ann")
