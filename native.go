@@ -148,6 +148,9 @@ func (a *application) Before(query string) error {
 	if err := tx.usable(); err != nil {
 		return err
 	}
+	if err := tx.closeRows(); err != nil { // rows of Tx.Query, which block the connection
+		return err
+	}
 	kind, name := sqldb.ControlOf(query)
 	if err := tx.allow(kind, name); err != nil {
 		return err

@@ -322,6 +322,11 @@ func (tx *Tx) Query(query string, args ...any) (Rows, error) {
 	if strings.TrimSpace(query) == "" { // some drivers panic
 		return nil, tx.fail(fault.Invalidf("query", "must not be empty"))
 	}
+	if kind, name := sqldb.ControlOf(query); kind == sqldb.Ends {
+		return nil, tx.allow(kind, name)
+	} else if kind != sqldb.NoControl {
+		return nil, tx.fail(fault.Invalidf("query", "must not be a statement on a savepoint: use Exec"))
+	}
 	run, err := tx.queryRunner()
 	if err != nil {
 		return nil, err

@@ -134,11 +134,20 @@ func (n Native) OnlyTheEngineCommits(t *testing.T, db enginetest.Database) {
 			}
 		})
 	}
-	err := eng.Update(t.Context(), func(tx *perdure.Tx) error {
-		_, err := tx.Exec("commit")
-		return err
-	})
-	enginetest.Is(t, err, fault.ErrEngineCommits)
+	for name, end := range map[string]func(tx *perdure.Tx) error{
+		"Exec":  func(tx *perdure.Tx) error { _, err := tx.Exec("commit"); return err },
+		"Query": func(tx *perdure.Tx) error { _, err := tx.Query("commit"); return err }, //nolint:rowserrcheck,sqlclosecheck // there are no rows
+	} {
+		db.Unchanged(t, func() {
+			err := eng.Update(t.Context(), func(tx *perdure.Tx) error {
+				_, _ = tx.Create(users, schema.Values{"name": "bob"})
+				return end(tx)
+			})
+			if !errors.Is(err, fault.ErrEngineCommits) {
+				t.Errorf("Tx.%s: the unit ended with %v", name, err)
+			}
+		})
+	}
 }
 
 func (n Native) AnErrorOfAStatementFailsTheUnit(t *testing.T, db enginetest.Database) {
@@ -235,6 +244,21 @@ func (n Native) RowsThatAreLeftOpenAreClosed(t *testing.T, db enginetest.Databas
 	})
 	if got := db.Rows(t, "blog", "users"); got != 3 {
 		t.Errorf("%d users are committed", got)
+	}
+}
+
+func (n Native) AStatementClosesTheRowsOfTheTx(t *testing.T, db enginetest.Database) {
+	eng := n.start(t, db)
+	update(t, eng, func(tx *perdure.Tx) error {
+		stx := own(t, tx)
+		rows, err := tx.Query("select id from " + db.Table("blog", "users")) //nolint:rowserrcheck,sqlclosecheck // that is the test
+		if err != nil || !rows.Next() {
+			t.Errorf("no rows: %v", err)
+		}
+		return note(db, stx, 1)
+	})
+	if got := notes(t, db); got != 1 {
+		t.Errorf("%d notes are committed", got)
 	}
 }
 

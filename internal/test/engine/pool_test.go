@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/perdure/perdure"
@@ -15,6 +16,7 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/testdb"
 	"github.com/perdure/perdure/schema"
 )
 
@@ -221,5 +223,35 @@ func TestWithoutAListenerNothingIsOpened(t *testing.T) {
 		}
 		enginetest.NoError(t, d.Stop(enginetest.Context(t)))
 		enginetest.NoError(t, p.eng.Close())
+	}
+}
+
+// A transaction pooler in front of the server changes nothing, whatever the protocol is.
+func TestAPoolWorksThroughAPooler(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeExec} {
+		db := enginetest.New(t, enginetest.Postgres)
+		pooled := enginetest.Database{Name: db.Name, DSN: testdb.Pooler(t, db.DSN, testdb.PoolTransactions)}
+		pool := pooled.Pgx(t, func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = mode })
+		options := withOutbox()
+		options.NoListener = true
+		eng, err := perdure.OpenPgx(t.Context(), pool, options)
+		enginetest.NoError(t, err)
+		createUser(t, eng, "ann")
+		update(t, eng, func(tx *perdure.Tx) error {
+			own, err := tx.Pgx()
+			if err != nil {
+				return err
+			}
+			if _, err := own.Exec(t.Context(), "update blog.users set points = $1 where id = $2", 5, "ann"); err != nil {
+				return err
+			}
+			_, err = tx.Create(posts, schema.Values{"author": "ann"})
+			return err
+		})
+		if points := get(t, eng, users, "ann").Int("points"); points != 5 {
+			t.Errorf("%s: there are %d points", mode, points)
+		}
+		enginetest.NoError(t, eng.Close())
 	}
 }
