@@ -2,7 +2,7 @@
 # servers, Chromium and Python: `make deps` says what is missing, and as root on
 # Debian installs it.
 
-# Pinned, so that a new release never breaks a build that nobody changed.
+# Pinned, so that a new release never breaks an unchanged build.
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.2
 
 # Runs a command with throwaway database servers that all packages share.
@@ -142,7 +142,7 @@ fuzz: ## Run each fuzz test for FUZZTIME=1m
 	done
 
 .PHONY: bench
-bench: deps ## Run the benchmarks, and peers beside us in bench/
+bench: deps ## Run the benchmarks, and the comparison with other systems in bench/
 	PERDURE_REQUIRE_SERVERS=1 $(WITH_SERVERS) go test -run '^$$' -bench . -benchmem -timeout 1h ./...
 	cd bench && go run .
 

@@ -132,7 +132,7 @@ func (a *Alarms) check(tx *perdure.Tx, row store.NewAlarm, allowed func(*Record)
 	look := a.rt.Store.GetAlarm(row.AlarmKey, func(r store.Alarm) { ours = r.Item == row.Item })
 	look.Done = func(int64) error {
 		if !ours {
-			return &sqldb.Transient{Err: fmt.Errorf("alarm %s was scheduled by somebody else meanwhile", row.AlarmKey)}
+			return &sqldb.Transient{Err: fmt.Errorf("alarm %s was scheduled concurrently", row.AlarmKey)}
 		}
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/fsm"
 )
 
-// perdureBench runs single-step machines.
+// perdureBench runs state machines with one step.
 type perdureBench struct {
 	eng   *perdure.Engine
 	began sync.Map

@@ -144,7 +144,7 @@ func Example_handler() {
 	done := make(chan struct{})
 	p, err := search.Handle(func(_ context.Context, e outbox.Entry) error {
 		fmt.Println("index", e.Stamp)
-		close(done) // a real consumer goes on
+		close(done) // a real consumer continues
 		return nil
 	}, &outbox.HandlerOptions{Retry: retry.Exponential(10)})
 	if err != nil {

@@ -31,7 +31,45 @@ func TestTheSQLReferenceIsTheMigrations(t *testing.T) {
 	for _, d := range dialects {
 		all[d] = tablesOf(t, d)
 	}
+	applyTexts(t, all)
 	expect(t, "docs/reference/sql.md", sqlPage(all, applicationFunctions(t)))
+}
+
+// applyTexts replaces comments of merged migrations, which never change, by newer texts.
+func applyTexts(t *testing.T, all map[string]map[string]*table) {
+	t.Helper()
+	content, err := os.ReadFile("testdata/sql_texts.txt")
+	enginetest.NoError(t, err)
+	for _, section := range strings.Split(string(content), "\n## ")[1:] {
+		lines := strings.Split(strings.TrimSpace(section), "\n")
+		for _, line := range lines[1:] {
+			if !applyText(all, lines[0], line) {
+				t.Errorf("sql_texts.txt: %s has no table or column for %q", lines[0], line)
+			}
+		}
+	}
+}
+
+var columnText = regexp.MustCompile(`^([a-z_]+): (.*)$`)
+
+// applyText sets the text of a table or of a column. It reports whether that exists.
+func applyText(all map[string]map[string]*table, name, line string) (found bool) {
+	m := columnText.FindStringSubmatch(line)
+	for _, tables := range all {
+		tb := tables[name]
+		switch {
+		case tb == nil:
+		case m == nil:
+			tb.comment, found = line, true
+		default:
+			for i := range tb.columns {
+				if tb.columns[i].name == m[1] {
+					tb.columns[i].comment, found = m[2], true
+				}
+			}
+		}
+	}
+	return found
 }
 
 // What the migrations were understood to say is what a database has after them.

@@ -118,7 +118,7 @@ func (e *Uncertain) Unwrap() error { return e.Err }
 // Locked reports that another transaction held a lock until the caller's context, or
 // Options.Timeout, ended. Nothing was written. errors.Is finds the error of the context.
 type Locked struct {
-	// Lock is what is locked: "row", "outbox counter", or "database" on SQLite, which has
+	// Lock is the locked object: "row", "outbox counter", or "database" on SQLite, which has
 	// one writer.
 	Lock string
 	// Holder describes the session that holds the lock, if it is known. It is known only for

@@ -68,7 +68,7 @@ func (t *taking) run(ctx context.Context) error {
 	if err := t.lock(ctx); err != nil || len(t.locked) == 0 {
 		return err
 	}
-	if err := t.neighbours(ctx); err != nil {
+	if err := t.lockRelated(ctx); err != nil {
 		return err
 	}
 	if err := t.remove(ctx); err != nil {
@@ -91,9 +91,9 @@ func (t *taking) lock(ctx context.Context) error {
 	return t.tx.Run(ctx, st.DoomedInstances(ids, func(e store.Doomed) { t.locked[e.ID] = e }), st.FinishedAmong(ids, func(id string) { t.gone[id] = true }))
 }
 
-// neighbours locks the partitions and barriers that change with the instances. An
+// lockRelated locks the partitions and barriers that change with the instances. An
 // instance is skipped if another transaction has locked its partition or barrier.
-func (t *taking) neighbours(ctx context.Context) error {
+func (t *taking) lockRelated(ctx context.Context) error {
 	st := t.machines.rt.Store
 	var keys, parents []string
 	for _, e := range t.locked {

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// batch is what a processor handles under one lease.
+// batch is the entries that a processor handles under one lease.
 type batch struct {
 	from    Stamp // the position, as it is stored
 	entries []Entry

@@ -77,7 +77,7 @@ func (e *LimitError) Error() string {
 }
 
 // Is reports whether target is ErrRunaway and the limit is LimitEvents.
-func (e *LimitError) Is(target error) bool { return target == ErrRunaway && e.Limit == LimitEvents } //nolint:errorlint // it is what Is compares
+func (e *LimitError) Is(target error) bool { return target == ErrRunaway && e.Limit == LimitEvents } //nolint:errorlint // Is compares identities
 
 // ErrRunaway matches the LimitError of a tree whose actors exceed Options.MaxEvents.
 var ErrRunaway = errors.New("actors of the tree send each other events without end")

@@ -116,7 +116,7 @@ func (d *drawing) sides(a *arrow) (out, in side) {
 		return left, left
 	case a.from.below(a.to):
 		return bottom, bottom
-	case t.x >= f.x+f.w && d.neighbours(a):
+	case t.x >= f.x+f.w && d.nextColumn(a):
 		return right, left
 	case t.x >= f.x+f.w:
 		return top, top
@@ -143,7 +143,7 @@ func (d *drawing) columns(a *arrow) (from, to, fromRow, toRow int) {
 	return from, to, fromRow, toRow
 }
 
-func (d *drawing) neighbours(a *arrow) bool {
+func (d *drawing) nextColumn(a *arrow) bool {
 	from, to, _, _ := d.columns(a)
 	return to == from+1
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The steps of an order, in Python, with nothing but the standard library.
+"""The steps of an order, in Python, with only the standard library.
 
 Perdure sends each step as a signed request and stores what is answered before
-the order goes on. This program may be stopped, killed or started several times
-over: an order goes on where it was.
+the order continues. This program may be stopped, killed or started several times:
+an order continues where it was.
 
 It prints the address that it listens on. Its secret is in ORDER_SECRETS: one, or
 two with a space between them while it is being replaced.
@@ -72,7 +72,7 @@ def sign(secret, message, timestamp, body):
 
 
 def genuine(headers, body):
-    """Says whether a request was signed with one of our secrets, not long ago."""
+    """Reports whether a request was signed recently with one of the secrets."""
     message, timestamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
     if not timestamp.isdigit() or abs(time.time() - int(timestamp)) > TOLERANCE:
         return False

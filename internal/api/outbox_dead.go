@@ -21,7 +21,7 @@ type DeadEntry struct {
 
 type consumerDeadInput struct {
 	ByName
-	After string `query:"after" maxLength:"24" doc:"The stamp to go on after. Default: from the beginning."`
+	After string `query:"after" maxLength:"24" doc:"List entries after this stamp. Default: from the start."`
 	Limit int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
 }
 

@@ -59,14 +59,14 @@ func (o *Options) withDefaults() (Options, error) {
 func (o Options) validate() error {
 	for _, n := range o.Writers {
 		if n < 1 || n > maxWriters {
-			return fault.Invalidf("writers", "has %d; 1 to %d are possible", n, maxWriters)
+			return fault.Invalidf("writers", "must be between 1 and %d, got %d", maxWriters, n)
 		}
 	}
 	if o.Duration < 0 {
 		return fault.Invalidf("duration", "is negative")
 	}
 	if o.Rounds < 1 || o.Rounds > maxRounds {
-		return fault.Invalidf("rounds", "are %d; 1 to %d are possible", o.Rounds, maxRounds)
+		return fault.Invalidf("rounds", "must be between 1 and %d, got %d", maxRounds, o.Rounds)
 	}
 	return nil
 }

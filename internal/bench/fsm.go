@@ -40,7 +40,7 @@ func (o *FSMOptions) withDefaults() (FSMOptions, error) {
 			*field = value
 		}
 		if *field < 1 || *field > 10_000_000 {
-			return options, fault.Invalidf("benchmark options", "have %d; 1 to 10,000,000 are possible", *field)
+			return options, fault.Invalidf("benchmark options", "must be between 1 and 10,000,000, got %d", *field)
 		}
 	}
 	if options.Progress == nil {

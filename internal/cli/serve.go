@@ -60,7 +60,7 @@ func (a *app) serve() *cobra.Command {
 		Use: "serve", Short: "Serve the HTTP API and the dashboard, and run due work", Args: cobra.NoArgs,
 		Long: "Serves the HTTP API, the dashboard, health checks and metrics on one address, and runs due\n" +
 			"work. Any number of processes can serve one database; they share the work.\n\n" +
-			"The first SIGTERM or SIGINT drains: the process claims no more work and waits for running\n" +
+			"The first SIGTERM or SIGINT drains: the process stops claiming and waits for running\n" +
 			"work for up to --drain-timeout. The second signal ends the process immediately. Other\n" +
 			"processes run its work when its leases expire.\n\n" +
 			"SIGHUP reloads files without interruption: the certificate and its key, the secrets of\n" +

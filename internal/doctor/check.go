@@ -14,7 +14,7 @@ const (
 type Check struct {
 	// Name is the name of the check in output and documentation.
 	Name string
-	// Holds is the condition that should hold. Means explains a violation, and Do is what to
+	// Holds is the condition that should hold. Means explains a violation, and Do names what to
 	// do about it.
 	Holds, Means, Do string
 	// Severity is the severity of a violation.

@@ -36,7 +36,7 @@ const (
 	patience = 8
 	// maxPause bounds the time between two queries for a transaction.
 	maxPause = 5 * time.Second
-	// maxAge is the age at which a transaction is given up: its work is found by the next
+	// maxAge is the age at which a transaction is abandoned: its work is found by the next
 	// poll.
 	maxAge = 10 * time.Minute
 	// maxPending bounds the transactions that are watched. The oldest of them are announced

@@ -73,8 +73,8 @@ func (s *site) ordered() []*page {
 	return all
 }
 
-// neighbours returns the previous and the next page in the order of the navigation, or nil.
-func (s *site) neighbours(p *page) (before, after *page) {
+// adjacent returns the previous and the next page in the order of the navigation, or nil.
+func (s *site) adjacent(p *page) (before, after *page) {
 	all := s.ordered()
 	i := slices.Index(all, p)
 	if i > 0 {

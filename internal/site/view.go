@@ -46,7 +46,7 @@ func (v view) Source() string {
 
 func (s *site) view(p *page) view {
 	v := view{page: p, Assets: p.to("assets/" + s.version), Sections: s.sections, Body: p.body}
-	v.Before, v.After = s.neighbours(p)
+	v.Before, v.After = s.adjacent(p)
 	return v
 }
 

@@ -145,14 +145,14 @@ var actorIndexes = []partial{{[]string{"error", "quarantined"}, "a.status in ('e
 func (f ActorFilter) ranged(s *Store) conditions {
 	w := s.conditions()
 	w.equal("a.type", f.Type)
-	f.beside(&w, "<", f.Before)
+	f.onSide(&w, "<", f.Before)
 	return w
 }
 
-// beside adds the condition that rows are on one side of a position. Within a type, rows are
+// onSide adds the condition that rows are on one side of a position. Within a type, rows are
 // compared in the order of the type's index. The time is also compared separately, because
 // MySQL uses no index for a comparison of several columns.
-func (f ActorFilter) beside(w *conditions, side string, p ActorPlace) {
+func (f ActorFilter) onSide(w *conditions, side string, p ActorPlace) {
 	switch {
 	case p.ID == "":
 	case f.Type != "":
@@ -188,7 +188,7 @@ func (s *Store) ListActors(f ActorFilter, found func(ActorRecord)) sqldb.Stmt {
 	if f.State != "" {
 		w.add(s.dialect.Contains("a.states"), "\n"+f.State+"\n")
 	}
-	f.beside(&w, ">=", f.Last)
+	f.onSide(&w, ">=", f.Last)
 	text := head + "\nfrom " + s.dialect.Qualify("perdure", "actors") + " a\n" + w.sql() + actorOrder + "\nlimit ?"
 	list := sqldb.Stmt{SQL: s.complete(text), Args: append(w.args, f.Limit)}
 	list.Row = func(scan sqldb.Scan) error {

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/clock"
 )
 
-// jamMemory is the time for which a row counts as locked after the last unit that waited
-// for it has given up.
+// jamMemory is the time for which a row counts as locked after the last unit stopped
+// waiting for it.
 const jamMemory = time.Second
 
 // blockedError is the outcome of a unit in a group if another transaction has locked one of

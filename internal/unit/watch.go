@@ -48,7 +48,7 @@ func (c *Committer) look(ctx context.Context, db sqldb.Watched) {
 	}
 }
 
-// Holder describes the session that was last seen to hold the outbox counter.
+// Holder describes the last known session that held the outbox counter.
 func (c *Committer) Holder() string {
 	if holder := c.holder.Load(); holder != nil {
 		return *holder

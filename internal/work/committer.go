@@ -144,7 +144,7 @@ func (c *committer) next(telling *sync.WaitGroup) []*Decided {
 }
 
 // Close waits for uncommitted outcomes until ctx is done, and for at least 2 s: the last
-// outcomes are those of work that was told to stop.
+// outcomes belong to work that was asked to stop.
 func (c *committer) Close(ctx context.Context) error {
 	moment, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
 	defer cancel()

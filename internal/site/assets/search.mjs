@@ -26,14 +26,14 @@ function show(hits) {
 let latest = 0;
 let timer = 0;
 
-/** settle drops the question that is pending: its answer changes the list no more. */
-function settle() {
+/** cancel drops the pending request: its response no longer changes the list. */
+function cancel() {
   clearTimeout(timer);
   latest++;
 }
 
 function hide() {
-  settle();
+  cancel();
   found.hidden = true;
 }
 
@@ -58,7 +58,7 @@ field.addEventListener("input", () => {
 
 /** move goes up and down between the field and the rows. */
 function move(step) {
-  settle();
+  cancel();
   const stops = [field, ...found.querySelectorAll("a")];
   const at = stops.indexOf(document.activeElement);
   stops[Math.min(Math.max(at + step, 0), stops.length - 1)].focus();

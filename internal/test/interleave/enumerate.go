@@ -25,8 +25,8 @@ type fork struct {
 // begin starts the next path at the root.
 func (e *enumerator) begin() { e.depth = 0 }
 
-// choose returns which of the ready sessions takes the next step. did is what the previous
-// step did.
+// choose returns which of the ready sessions takes the next step. did is the footprint
+// of the previous step.
 //
 // A database may behave differently at the same place of the same path: for example, it
 // chooses the victim of a deadlock. The recorded fork is then kept, so that the walk always

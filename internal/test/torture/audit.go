@@ -61,7 +61,7 @@ func auditAtomicity(byUnit map[string]Record, entries []outbox.Entry, f *Finding
 	for _, e := range entries {
 		count[e.Unit]++
 		if _, known := byUnit[e.Unit]; !known {
-			f.add("C5", "entry %s is of unit %s, which nobody wrote", e.Stamp, e.Unit)
+			f.add("C5", "entry %s is of unit %s, which no process wrote", e.Stamp, e.Unit)
 		}
 	}
 	for unit, r := range byUnit {

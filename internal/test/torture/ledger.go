@@ -139,7 +139,7 @@ func (l *Ledger) Audit(ctx context.Context, db sqldb.DB, known map[string]Outcom
 	}
 	for unit, n := range state.entries {
 		if _, intended := known[unit]; !intended {
-			f.add("C5", "entry of unit %s, which nobody intended", unit)
+			f.add("C5", "entry of unit %s, which no process intended", unit)
 		}
 		if n != 1 {
 			f.add("C5", "unit %s has %d entries", unit, n)

@@ -76,7 +76,7 @@ where locate(char(9 using utf8mb4), r.queue) = 0 and (r.queue, r.priority, r.due
 
 -- name: InvariantWake
 -- No instance waits while it has an unseen signal that it waits for.
-select w.id, concat('waits beside signal ', s.seq, ' ', s.name)
+select w.id, concat('waits in spite of signal ', s.seq, ' ', s.name)
 from perdure.waiting w
 straight_join json_table(w.names, '$[*]' columns (name varchar(128) collate {collation} path '$')) n
 straight_join perdure.instances i force index (primary) on i.id = w.id

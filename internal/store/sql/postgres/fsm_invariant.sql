@@ -56,7 +56,7 @@ where strpos(r.queue, chr(9)) = 0 and (r.queue, r.priority, r.due_at) is distinc
 
 -- name: InvariantWake
 -- No instance waits while it has an unseen signal that it waits for.
-select w.id::text, 'waits beside signal ' || s.seq || ' ' || s.name
+select w.id::text, 'waits in spite of signal ' || s.seq || ' ' || s.name
 from perdure.waiting w
 join perdure.instances i on i.id = w.id
 join perdure.signals s on s.target_id = w.id and s.name = any(w.names)

@@ -56,7 +56,7 @@ where instr(r.queue, char(9)) = 0 and (r.queue, r.priority, r.due_at) is not (i.
 
 -- name: InvariantWake
 -- No instance waits while it has an unseen signal that it waits for.
-select w.id, 'waits beside signal ' || s.seq || ' ' || s.name
+select w.id, 'waits in spite of signal ' || s.seq || ' ' || s.name
 from perdure.waiting w
 join perdure.instances i on i.id = w.id
 join perdure.signals s on s.target_id = w.id and s.name in (select n.value from json_each(w.names) n)
