@@ -111,7 +111,7 @@ func (tx *Tx) explain(err error) error {
 
 // bare removes wrapping errors that only Perdure's internal layers need.
 func bare(err error) error {
-	var u *unit.CulpritError
+	var u *unit.UnitError
 	if errors.As(err, &u) {
 		err = u.Err
 	}

@@ -119,7 +119,7 @@ func New(eng *perdure.Engine, options *Options) (*Actors, error) {
 		Retention: o.Retention, DeadRetention: core.DeadRetention, OnError: o.OnError, OnCrash: a.crashed, Random: o.Random, Sweep: a.sweepEvents,
 	})
 	rt.Workers.Add(delays{a})
-	a.id, a.suspects = crand.Text(), rt.Workers.NewLane(func() { rt.Hub.Tell(topic, time.Time{}) })
+	a.id, a.suspects = crand.Text(), rt.Workers.NewLane(func() { rt.Hub.Notify(topic, time.Time{}) })
 	a.resolver = core.NewResolver(func() {})
 	for range max(rt.DB.Dialect().Lanes, 1) {
 		a.lanes = append(a.lanes, &lane{actors: a})

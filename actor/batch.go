@@ -238,7 +238,7 @@ func (b *batch) write() error {
 	if stmts = append(stmts, more...); len(stmts) == 0 {
 		return nil
 	}
-	if err := b.tx.Attach(b.tell(), stmts...); err != nil || len(w.stops) == 0 {
+	if err := b.tx.Attach(b.publisher(), stmts...); err != nil || len(w.stops) == 0 {
 		return err
 	}
 	return effect.Stop(b.run, w.store, w.stops, w.now)
@@ -270,8 +270,8 @@ func (a *Actors) damaged(d Damage) {
 	a.options.OnDamage(d)
 }
 
-// tell returns the function that publishes the changes after the commit.
-func (b *batch) tell() func() {
+// publisher returns the function that publishes the changes after the commit.
+func (b *batch) publisher() func() {
 	hub, now := b.actors.rt.Hub, b.actors.rt.Clock.Now()
 	var due time.Time
 	topics := map[string]bool{}
@@ -284,7 +284,7 @@ func (b *batch) tell() func() {
 			due = earlier(due, now)
 		}
 		for _, timer := range t.timers.put {
-			due = earlier(due, now.Add(time.Duration(max(timer.Due-t.wall(), 0))*time.Millisecond))
+			due = earlier(due, now.Add(time.Duration(max(timer.Due-t.nowMillis(), 0))*time.Millisecond))
 		}
 	}
 	return func() {

@@ -171,17 +171,17 @@ func (b *batch) fireAll() error {
 		if err == nil {
 			err = t.wake()
 		}
-		if !alone(err) {
+		if !isActorError(err) {
 			return err
 		}
-		b.passOver(t.ref, err)
+		b.recordSkipped(t.ref, err)
 	}
 	return b.write()
 }
 
-// alone reports whether an error concerns only one actor: the actor is quarantined, or only
+// isActorError reports whether an error concerns only one actor: the actor is quarantined, or only
 // another process knows its type or has its encryption key.
-func alone(err error) bool {
+func isActorError(err error) bool {
 	var quarantined *QuarantinedError
 	var version *VersionError
 	var unknown *fault.NotFound

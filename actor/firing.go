@@ -237,7 +237,7 @@ func (a *Actors) reap(ctx context.Context, tx sqldb.Tx, f store.Firing) error {
 	}
 	verdicts := make([]store.TimerVerdict, len(lost))
 	for i, t := range lost {
-		v := core.Judge(core.Loss{Crashes: t.Crashes, Suspect: f.Suspect, Limit: t.Limit, Lost: len(lost)}, a.options.MaxCrashes)
+		v := core.CrashVerdict(core.Loss{Crashes: t.Crashes, Suspect: f.Suspect, Limit: t.Limit, Lost: len(lost)}, a.options.MaxCrashes)
 		verdicts[i] = store.TimerVerdict{TimerKey: t.TimerKey, Crashes: v.Crashes, Delay: v.Delay}
 		if v.Suspect {
 			verdicts[i].Limit = &v.Limit

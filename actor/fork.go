@@ -89,7 +89,7 @@ func (n *arrival) step(t *turn) (*statechart.Step, error) {
 	step := &statechart.Step{}
 	if n.at == 0 {
 		var err error
-		if step, err = t.tree.Rearm(t.advance(t.wall())); err != nil {
+		if step, err = t.tree.Rearm(t.advance(t.nowMillis())); err != nil {
 			return nil, err
 		}
 	}

@@ -12,15 +12,15 @@ import (
 // invocation no longer runs. If no invocation is running at Path, the error is a
 // *perdure.StateError.
 func (a *Actors) Resolve(ctx context.Context, ref Ref, by Caller, path string, output any) error {
-	return a.settle(ctx, "resolve invocation", ref, by, path, output, nil)
+	return a.finishInvocation(ctx, "resolve invocation", ref, by, path, output, nil)
 }
 
 // Reject makes an invocation of an actor fail. It is the counterpart of Resolve.
 func (a *Actors) Reject(ctx context.Context, ref Ref, by Caller, path string, reason any) error {
-	return a.settle(ctx, "reject invocation", ref, by, path, nil, &Rejection{Value: reason})
+	return a.finishInvocation(ctx, "reject invocation", ref, by, path, nil, &Rejection{Value: reason})
 }
 
-func (a *Actors) settle(ctx context.Context, what string, ref Ref, by Caller, path string, output any, failure error) error {
+func (a *Actors) finishInvocation(ctx context.Context, what string, ref Ref, by Caller, path string, output any, failure error) error {
 	output, err := result("output", output, statechart.MaxEvent)
 	if err != nil {
 		return err

@@ -129,18 +129,18 @@ func expected(err error, t *turn) bool {
 
 // finish passes the result of an invocation to the machine.
 func (t *turn) finish(w work, end effect.Ending, by *Caller) error {
-	t.advance(t.wall())
+	t.advance(t.nowMillis())
 	if end.Err == nil {
 		e := entry{kind: EntryDone, event: end.Result, path: w.Path, generation: w.Generation, caller: by}
 		_, err := t.step(e, func(now int64) (*statechart.Step, error) {
 			return t.tree.Complete(now, w.Path, w.Generation, end.Result)
 		})
-		return t.judge(err)
+		return t.quarantineOn(err)
 	}
 	reason := rejection(end.Err, t.kind.options.MaxEvent)
 	e := entry{kind: EntryError, event: reason, path: w.Path, generation: w.Generation, caller: by}
 	_, err := t.step(e, func(now int64) (*statechart.Step, error) { return t.tree.Fail(now, w.Path, w.Generation, reason) })
-	return t.judge(err)
+	return t.quarantineOn(err)
 }
 
 // rejection returns an error as the value that the machine receives.

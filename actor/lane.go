@@ -89,7 +89,7 @@ func (l *lane) withdraw(r *request) bool {
 // serve commits groups until the queue is empty.
 func (l *lane) serve() {
 	for group := l.next(); group != nil; group = l.next() {
-		l.settle(group)
+		l.commitGroup(group)
 	}
 }
 
@@ -106,9 +106,9 @@ func (l *lane) next() []*request {
 	return group
 }
 
-// settle commits every job of the group. No job fails because of another job in the group: if
+// commitGroup commits every job of the group. No job fails because of another job in the group: if
 // the group cannot be committed, each job is committed separately.
-func (l *lane) settle(group []*request) {
+func (l *lane) commitGroup(group []*request) {
 	err := l.actors.together(context.Background(), group)
 	var uncertain *fault.Uncertain
 	if err == nil || len(group) == 1 || errors.As(err, &uncertain) {

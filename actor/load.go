@@ -149,12 +149,12 @@ func (t *turn) horizon() statechart.Timer {
 
 // system sends a system event at the time of the transaction.
 func (t *turn) system(event string) error {
-	t.advance(t.wall())
+	t.advance(t.nowMillis())
 	e := statechart.Event{Type: event}
 	_, err := t.step(entry{kind: EntryEvent, event: e, caller: &Caller{Kind: System}}, func(now int64) (*statechart.Step, error) {
 		return t.tree.Send(now, e)
 	})
-	return t.judge(err)
+	return t.quarantineOn(err)
 }
 
 // fireNext fires the timer with the earliest due time. The machine's time is that due time.
@@ -169,13 +169,13 @@ func (t *turn) fireNext() error {
 func (t *turn) fire(kind EntryKind, timer statechart.Timer, by *Caller) error {
 	e := entry{kind: kind, event: timer.Event, path: timer.Target, generation: timer.TargetGeneration, caller: by, timer: alarmID(timer)}
 	_, err := t.step(e, func(now int64) (*statechart.Step, error) { return t.tree.Fire(now, timer) })
-	return t.judge(err)
+	return t.quarantineOn(err)
 }
 
-// judge handles an error of a transition that has no caller. If the machine exceeded a limit,
+// quarantineOn handles an error of a transition that has no caller. If the machine exceeded a limit,
 // the actor has failed, and the failure is recorded. If the actor rejects the transition, the
 // actor is quarantined.
-func (t *turn) judge(err error) error {
+func (t *turn) quarantineOn(err error) error {
 	var limit *statechart.LimitError
 	switch {
 	case err == nil, errors.As(err, &limit) && t.status == Failed:

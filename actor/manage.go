@@ -199,7 +199,7 @@ func (t *turn) stop(by Caller) error {
 	if t.status != Active {
 		return finished(t.ref, t.status)
 	}
-	t.advance(t.wall())
+	t.advance(t.nowMillis())
 	_, err := t.step(entry{kind: EntryStop, caller: &by}, func(now int64) (*statechart.Step, error) { return t.tree.Stop(now) })
 	return err
 }

@@ -32,7 +32,7 @@ func (d delays) Stats() core.Stats {
 	m := &d.actors.firing.meter
 	moved, failed := m.moved.Load(), m.errors.Load()
 	return core.Stats{
-		Claimed: moved + failed, Running: m.running.Load(), Settled: moved, Failed: m.quarantined.Load(), Errors: failed,
+		Claimed: moved + failed, Running: m.running.Load(), Committed: moved, Failed: m.quarantined.Load(), Errors: failed,
 		Took: m.took.Counts(), Waited: m.waited.Counts(),
 	}
 }

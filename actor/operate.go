@@ -154,7 +154,7 @@ func (a *Actors) FireTimerIn(tx *perdure.Tx, ref Ref, by Caller, id string) erro
 func fireOp(ref Ref, by Caller, id string) *operation {
 	return timerOp("fire timer", ref, by, id, func(t *turn, timer statechart.Timer) error {
 		t.drop(timer)
-		t.advance(t.wall())
+		t.advance(t.nowMillis())
 		return t.fire(EntryFire, timer, &by)
 	})
 }

@@ -20,8 +20,8 @@ const (
 	maxPostpone = time.Minute
 )
 
-// passOver records an actor that could not be moved, and the error.
-func (b *batch) passOver(ref Ref, err error) {
+// recordSkipped records an actor that could not be moved, and the error.
+func (b *batch) recordSkipped(ref Ref, err error) {
 	var quarantined *QuarantinedError
 	var sealed *seal.SealedError
 	switch {

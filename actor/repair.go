@@ -32,7 +32,7 @@ func (b *batch) repair(t *turn, reason string) error {
 	}
 	b.damages = append(b.damages, Damage{Ref: t.ref, Reason: reason, Repaired: true})
 	t.tree, t.repaired = h.tree, true
-	t.see(raw)
+	t.recordState(raw)
 	return nil
 }
 
@@ -43,7 +43,7 @@ func (b *batch) keep() ([]sqldb.Stmt, error) {
 	var pruned []store.ActorRef
 	var before []int64
 	for _, t := range b.order {
-		if len(t.entries) == 0 || t.tree == nil || !t.checkpoint && !t.crossed() {
+		if len(t.entries) == 0 || t.tree == nil || !t.checkpoint && !t.checkpointDue() {
 			continue
 		}
 		timers, err := b.pending(t)
@@ -66,8 +66,8 @@ func (b *batch) keep() ([]sqldb.Stmt, error) {
 	return stmts, nil
 }
 
-// crossed reports whether the transitions of the turn have reached the next checkpoint.
-func (t *turn) crossed() bool {
+// checkpointDue reports whether the transitions of the turn have reached the next checkpoint.
+func (t *turn) checkpointDue() bool {
 	every := int64(t.kind.options.LogRetention)
 	return every > 0 && t.row.Sequence/every != t.sequence/every
 }

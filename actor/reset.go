@@ -59,7 +59,7 @@ func (b *batch) reset(t *turn, step int64, by Caller) error {
 		return err
 	}
 	t.kind, t.tree, t.cached, t.checkpoint = k, h.tree, true, true
-	t.advance(t.wall())
+	t.advance(t.nowMillis())
 	e := entry{kind: EntryReset, event: map[string]int64{"step": h.sequence}, caller: &by}
 	_, err = t.step(e, func(int64) (*statechart.Step, error) { return t.rewind(h, pending) })
 	return err

@@ -97,7 +97,7 @@ func (s *sending) run(t *turn, j *job) error {
 		}
 		s.event = event
 	}
-	t.advance(t.wall())
+	t.advance(t.nowMillis())
 	e := entry{kind: EntryEvent, event: s.event, caller: &s.caller, key: s.options.Key}
 	step, err := t.step(e, func(now int64) (*statechart.Step, error) { return t.tree.Send(now, s.event) })
 	if err != nil {

@@ -181,7 +181,7 @@ func (s *spawning) run(t *turn) error {
 
 // start starts the machine of a new actor.
 func (t *turn) start(input any, caller Caller) (*statechart.Step, error) {
-	t.advance(t.wall())
+	t.advance(t.nowMillis())
 	e := entry{kind: EntryStart, event: input, caller: &caller}
 	return t.step(e, func(now int64) (step *statechart.Step, err error) {
 		t.tree, step, err = t.kind.machine.Start(now, input)

@@ -95,9 +95,9 @@ type entry struct {
 	timer      string // the id of a timer
 }
 
-// wall returns the time of the transaction in milliseconds. It is rounded up; rounded down, a
+// nowMillis returns the time of the transaction in milliseconds. It is rounded up; rounded down, a
 // timer would fire slightly early.
-func (t *turn) wall() int64 { return (t.row.Now.UnixMicro() + 999) / 1000 }
+func (t *turn) nowMillis() int64 { return (t.row.Now.UnixMicro() + 999) / 1000 }
 
 // overdue returns the time for which the first due timer has been due.
 func (t *turn) overdue() time.Duration {
@@ -167,7 +167,7 @@ func (t *turn) record(e entry, step *statechart.Step) error {
 	if err != nil {
 		return err
 	}
-	t.see(raw)
+	t.recordState(raw)
 	t.sequence++
 	t.entries = append(t.entries, t.entry(e, step))
 	if e.key != "" {
@@ -178,8 +178,8 @@ func (t *turn) record(e entry, step *statechart.Step) error {
 	return nil
 }
 
-// see records the state of the tree.
-func (t *turn) see(raw []byte) {
+// recordState records the state of the tree.
+func (t *turn) recordState(raw []byte) {
 	t.snapshot, t.checksum = raw, checksum(raw)
 	state := t.tree.State()
 	t.status, t.failure = Status(state.Status), nil

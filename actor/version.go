@@ -70,7 +70,7 @@ func (b *batch) migrate(t *turn) error {
 // log cannot be replayed across it.
 func (t *turn) migrated(before []byte, pending []statechart.Timer, by *Caller) error {
 	t.checkpoint = true
-	t.advance(t.wall())
+	t.advance(t.nowMillis())
 	versions := map[string]int64{"from": t.row.Machine, "to": t.kind.options.Version}
 	e := entry{kind: EntryMigrate, event: versions, caller: by}
 	_, err := t.step(e, func(now int64) (*statechart.Step, error) {

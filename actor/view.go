@@ -25,13 +25,13 @@ type View struct {
 
 func viewOf(ref Ref, version int64, s statechart.State, c Caller) View {
 	v := View{Ref: ref, Version: version, Status: Status(s.Status), Value: s.Value}
-	v.see(s.Context, c)
+	v.setVisible(s.Context, c)
 	return v
 }
 
-// see sets the parts of a context that are visible to the caller. A missing part is an empty
+// setVisible sets the parts of a context that are visible to the caller. A missing part is an empty
 // object.
-func (v *View) see(context map[string]any, c Caller) {
+func (v *View) setVisible(context map[string]any, c Caller) {
 	v.Public, v.Private = map[string]any{}, map[string]any{}
 	if public, has := context["public"]; has {
 		v.Public = public
@@ -94,6 +94,6 @@ func storedView(r *store.ActorRecord, caller Caller) (View, error) {
 		return View{}, &QuarantinedError{Ref: ref, Reason: err.Error()}
 	}
 	v := View{Ref: ref, Version: r.Sequence, Status: Status(r.Status), Value: s.Value}
-	v.see(s.Context, caller)
+	v.setVisible(s.Context, caller)
 	return v, nil
 }

@@ -35,26 +35,26 @@ func (a *Actors) Watch(ctx context.Context, ref Ref, caller Caller, after int64)
 			yield(View{}, err)
 			return
 		}
-		news := make(chan struct{}, 1) // a capacity of one is enough: wake-ups carry no data
+		wakeups := make(chan struct{}, 1) // a capacity of one is enough: wake-ups carry no data
 		cancel := a.rt.Hub.Subscribe(watchTopic(ref), func(time.Time) {
 			select {
-			case news <- struct{}{}:
+			case wakeups <- struct{}{}:
 			default:
 			}
 		})
 		defer cancel()
 		w := watcher{actors: a, ref: ref, caller: caller, version: after}
-		for w.look(ctx, yield) && a.rest(ctx, news) { //nolint:revive // all is in the condition
+		for w.look(ctx, yield) && a.rest(ctx, wakeups) { //nolint:revive // all is in the condition
 		}
 	}
 }
 
 // rest waits until there may be a change. It returns false when ctx is done.
-func (a *Actors) rest(ctx context.Context, news <-chan struct{}) bool {
+func (a *Actors) rest(ctx context.Context, wakeups <-chan struct{}) bool {
 	timer := a.rt.Clock.NewTimer(a.options.Poll)
 	defer timer.Stop()
 	select {
-	case <-news:
+	case <-wakeups:
 	case <-timer.C():
 	case <-ctx.Done():
 	}

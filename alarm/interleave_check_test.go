@@ -100,7 +100,7 @@ func reap(ctx context.Context, a *Alarms, tx sqldb.Tx) error {
 	if err := tx.Run(ctx, list); err != nil {
 		return err
 	}
-	_, err := a.runner.Reap(ctx, tx, leases, &work.News{})
+	_, err := a.runner.Reap(ctx, tx, leases, &work.Wakeups{})
 	return err
 }
 

@@ -126,7 +126,7 @@ func retriesAll(a *Alarms, tx *perdure.Tx) (any, error) {
 	}
 	filter.Limit = batch
 	var changed int64
-	err = a.eachOf(tx.Context(), run, filter, true, a.reviveItems, &changed)
+	err = a.eachOf(tx.Context(), run, filter, true, a.restartItems, &changed)
 	return changed, err
 }
 
@@ -177,7 +177,7 @@ func (s *stage) outcome(name string, mutate mutation, held int, recurs bool, e e
 }
 
 func (s *stage) settle(name string, a *Alarms, group []*work.Decided) error {
-	err := a.runner.CommitGroup(group, &work.News{}, 0)
+	err := a.runner.CommitGroup(group, &work.Wakeups{}, 0)
 	if err == nil {
 		s.Tell(name, verdict(group[len(group)-1]))
 	}
@@ -190,7 +190,7 @@ func verdict(d *work.Decided) string {
 		return "taken"
 	case d.Stale:
 		return "lost"
-	case d.Own.(*fire).anew():
+	case d.Own.(*fire).rescheduled():
 		return "dropped"
 	}
 	return "committed"
@@ -243,7 +243,7 @@ func (s *stage) write(ctx context.Context, name string, a *Alarms, d *work.Decid
 	case d.Taken:
 		s.Tell(name, map[bool]string{true: "committed", false: "taken"}[err == nil])
 		d.With = nil
-		return a.runner.CommitGroup([]*work.Decided{d}, &work.News{}, 0) // the claim ends
+		return a.runner.CommitGroup([]*work.Decided{d}, &work.Wakeups{}, 0) // the claim ends
 	case err == nil:
 		apart.Committed()
 	}

@@ -123,7 +123,7 @@ func (a *Alarms) stretch(ctx context.Context, f *store.AlarmFilter, want int) (r
 
 // now returns the time by which alarms are due.
 func (a *Alarms) now(ctx context.Context) (now time.Time, err error) {
-	err = a.read(ctx, a.rt.Store.TellTime(a.rt.Now(), func(t time.Time) { now = t }))
+	err = a.read(ctx, a.rt.Store.ReadTime(a.rt.Now(), func(t time.Time) { now = t }))
 	return now, err
 }
 
@@ -178,7 +178,7 @@ func (a *Alarms) Get(ctx context.Context, key Key) (Record, error) {
 func (a *Alarms) getRecord(key Key, found *Record) []sqldb.Stmt {
 	var now time.Time
 	return []sqldb.Stmt{
-		a.rt.Store.TellTime(a.rt.Now(), func(t time.Time) { now = t }),
+		a.rt.Store.ReadTime(a.rt.Now(), func(t time.Time) { now = t }),
 		a.rt.Store.GetAlarm(key.stored(), func(row store.Alarm) { *found = record(row, now) }),
 	}
 }

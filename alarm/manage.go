@@ -89,10 +89,10 @@ func (a *Alarms) RetryIn(tx *perdure.Tx, key Key) error {
 	if err != nil {
 		return err
 	}
-	var revived int64
+	var restarted int64
 	items := []string{row.Item}
-	err = run.Run(tx.Context(), a.rt.Store.ReviveAlarms(items, a.rt.Now(), &revived))
-	if err == nil && revived == 0 {
+	err = run.Run(tx.Context(), a.rt.Store.RestartAlarms(items, a.rt.Now(), &restarted))
+	if err == nil && restarted == 0 {
 		status := Status(store.Refine(row.Status, row.Attempts, row.Due, now))
 		err = &perdure.StateError{Kind: "alarm", ID: key.String(), Status: string(status), Finished: status.Finished()}
 	}
@@ -118,7 +118,7 @@ func (a *Alarms) locked(tx *perdure.Tx, verb string, key Key) (run sqldb.Runner,
 		return nil, row, now, err
 	}
 	stmts := a.rt.Store.LockAlarm(key.stored(), func(r store.Alarm) { row = r })
-	err = run.Run(tx.Context(), append(stmts, a.rt.Store.TellTime(a.rt.Now(), func(t time.Time) { now = t }))...)
+	err = run.Run(tx.Context(), append(stmts, a.rt.Store.ReadTime(a.rt.Now(), func(t time.Time) { now = t }))...)
 	if err == nil && row.Item == "" {
 		err = &fault.NotFound{Kind: "alarm", ID: key.String()}
 	}
@@ -173,7 +173,7 @@ func (a *Alarms) RetryAll(ctx context.Context, f Filter) (int64, error) {
 	if counts[Scheduled]+counts[Ready]+counts[Retrying]+counts[Running] > 0 {
 		return 0, fault.Invalidf("filter", "must select dead letters only")
 	}
-	total, err := a.inBatches(ctx, f, dead, true, a.reviveItems)
+	total, err := a.inBatches(ctx, f, dead, true, a.restartItems)
 	if err != nil {
 		return total, fmt.Errorf("retry alarms: %w", err)
 	}
@@ -181,10 +181,10 @@ func (a *Alarms) RetryAll(ctx context.Context, f Filter) (int64, error) {
 	return total, nil
 }
 
-// reviveItems makes locked dead letters due now.
-func (a *Alarms) reviveItems(run sqldb.Runner, ctx context.Context, items []string, revived *int64) error {
+// restartItems makes locked dead letters due now.
+func (a *Alarms) restartItems(run sqldb.Runner, ctx context.Context, items []string, restarted *int64) error {
 	st := a.rt.Store
-	return run.Run(ctx, st.ReviveAlarms(items, a.rt.Now(), revived), st.Alarms().Ready(items))
+	return run.Run(ctx, st.RestartAlarms(items, a.rt.Now(), restarted), st.Alarms().Ready(items))
 }
 
 // CancelByType removes all alarms of a type, in any status, and returns their number. It
@@ -260,7 +260,7 @@ type act func(run sqldb.Runner, ctx context.Context, items []string, changed *in
 func (a *Alarms) eachOf(ctx context.Context, run sqldb.Runner, filter store.AlarmFilter, skip bool, do act, changed *int64) error {
 	*changed = 0
 	var items []string
-	if err := run.Run(ctx, a.rt.Store.TellTime(a.rt.Now(), func(t time.Time) { filter.Now = t })); err != nil {
+	if err := run.Run(ctx, a.rt.Store.ReadTime(a.rt.Now(), func(t time.Time) { filter.Now = t })); err != nil {
 		return err
 	}
 	if err := run.Run(ctx, a.rt.Store.ChooseAlarms(filter, skip, func(item string) { items = append(items, item) })); err != nil || len(items) == 0 {

@@ -126,9 +126,9 @@ func (a *Alarms) Stats() Stats {
 	}
 }
 
-// happened counts a notification and passes it to OnNotification. A panic of that
+// emit counts a notification and passes it to OnNotification. A panic of that
 // function must not crash the process.
-func (a *Alarms) happened(e Notification) {
+func (a *Alarms) emit(e Notification) {
 	switch e.Kind {
 	case NotifyFired:
 		a.counts.fired.Add(1)

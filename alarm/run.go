@@ -31,13 +31,13 @@ type fire struct {
 	current int64
 }
 
-// anew reports whether the alarm was scheduled again while it ran.
-func (f *fire) anew() bool { return f.current != f.row.Generation }
+// rescheduled reports whether the alarm was scheduled again while it ran.
+func (f *fire) rescheduled() bool { return f.current != f.row.Generation }
 
 // plan reads the database's time, in the transaction of a claim, and plans the firing of
 // the claimed alarms.
 func (a *Alarms) plan(items []*work.Item) []sqldb.Stmt {
-	return []sqldb.Stmt{a.rt.Store.TellTime(a.rt.Now(), func(now time.Time) {
+	return []sqldb.Stmt{a.rt.Store.ReadTime(a.rt.Now(), func(now time.Time) {
 		for _, i := range items {
 			row := i.Row.(*store.Alarm)
 			f := &fire{row: row, late: now.Sub(row.Due)}
@@ -68,9 +68,9 @@ func (a *Alarms) begin(ctx context.Context, i *work.Item) {
 			return handler.run(ctx, []byte(f.row.Payload))
 		},
 		Decide: func(err error, began time.Time) any { return a.decide(f, err, began) },
-		Settled: func(d *work.Decided) {
-			if o := d.Outcome.(*outcome); !f.anew() || o.event.Kind == NotifyFired {
-				a.happened(o.event)
+		Committed: func(d *work.Decided) {
+			if o := d.Outcome.(*outcome); !f.rescheduled() || o.event.Kind == NotifyFired {
+				a.emit(o.event)
 			}
 		},
 	})

@@ -120,9 +120,9 @@ func (a *Alarms) check(tx *perdure.Tx, row store.NewAlarm, allowed func(*Record)
 	}
 	var before *Record
 	var now time.Time
-	tell := a.rt.Store.TellTime(a.rt.Now(), func(t time.Time) { now = t })
+	readTime := a.rt.Store.ReadTime(a.rt.Now(), func(t time.Time) { now = t })
 	lock := a.rt.Store.LockAlarm(row.AlarmKey, func(r store.Alarm) { found := record(r, now); before = &found })
-	if err := run.Run(tx.Context(), append([]sqldb.Stmt{tell}, lock...)...); err != nil {
+	if err := run.Run(tx.Context(), append([]sqldb.Stmt{readTime}, lock...)...); err != nil {
 		return nil, err
 	}
 	if err := allowed(before); err != nil || before != nil {

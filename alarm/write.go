@@ -16,33 +16,33 @@ type group struct {
 	advanced []store.AdvancedAlarm
 	failed   []store.FailedAlarm
 	attempts []store.FailedStep
-	// buried are the statements that store failed ticks as dead letters. notices are the
+	// deadLetters are the statements that store failed ticks as dead letters. notices are the
 	// statements that store notifications.
-	buried, notices []sqldb.Stmt
+	deadLetters, notices []sqldb.Stmt
 }
 
 // write returns the statements of a group of outcomes. An alarm that was scheduled again
 // while it ran is not changed. If its handler succeeded, its notification is stored
 // nevertheless.
-func (a *Alarms) write(decided []*work.Decided, news *work.News) []sqldb.Stmt {
+func (a *Alarms) write(decided []*work.Decided, wakeups *work.Wakeups) []sqldb.Stmt {
 	var g group
 	for _, d := range decided {
 		f, o := d.Own.(*fire), d.Outcome.(*outcome)
 		g.ids = append(g.ids, d.ID)
 		g.all = append(g.all, f.fired())
-		if !f.anew() {
+		if !f.rescheduled() {
 			a.gather(&g, f, o)
 		}
-		if !f.anew() || o.event.Kind == NotifyFired {
+		if !f.rescheduled() || o.event.Kind == NotifyFired {
 			g.notices = append(g.notices, a.notices(*f.row, o.event)...)
 		}
 		switch {
-		case f.anew():
-			news.Woken(d.Queue)
+		case f.rescheduled():
+			wakeups.Woken(d.Queue)
 		case o.delay != nil:
-			news.At(d.Queue, a.rt.Clock.Now().Add(*o.delay))
+			wakeups.At(d.Queue, a.rt.Clock.Now().Add(*o.delay))
 		case !f.plan.next.IsZero():
-			news.At(d.Queue, f.plan.next)
+			wakeups.At(d.Queue, f.plan.next)
 		}
 	}
 	return a.statements(&g)
@@ -68,7 +68,7 @@ func (a *Alarms) gather(g *group, f *fire, o *outcome) {
 	default:
 		// A tick that failed permanently is stored as a separate dead letter, so that the
 		// alarm can continue with its next tick.
-		g.buried = append(g.buried, a.rt.Store.BuryAlarm(f.fired(), f.row.AlarmKey, work.NewID(), f.row.ID+tickSuffix(*f.row), f.row.Payload, message, f.row.Attempts+f.row.Crashes+1)...)
+		g.deadLetters = append(g.deadLetters, a.rt.Store.InsertDeadAlarm(f.fired(), f.row.AlarmKey, work.NewID(), f.row.ID+tickSuffix(*f.row), f.row.Payload, message, f.row.Attempts+f.row.Crashes+1)...)
 		g.advanced = append(g.advanced, store.AdvancedAlarm{FiredAlarm: f.fired(), Next: f.plan.next, CaughtUp: f.plan.caughtUp, Error: &message})
 	}
 }
@@ -79,7 +79,7 @@ func (a *Alarms) statements(g *group) []sqldb.Stmt {
 	if len(g.attempts) > 0 {
 		stmts = append(stmts, st.Alarms().RecordFailed(a.runner.ID, g.attempts, now)...)
 	}
-	stmts = append(stmts, g.buried...)
+	stmts = append(stmts, g.deadLetters...)
 	if len(g.done) > 0 {
 		stmts = append(stmts, st.FinishAlarms(g.done)...)
 	}
@@ -89,12 +89,12 @@ func (a *Alarms) statements(g *group) []sqldb.Stmt {
 	if len(g.failed) > 0 {
 		stmts = append(stmts, st.TryAlarms(g.failed, now))
 	}
-	stmts = append(stmts, st.YieldAlarms(g.all), st.Alarms().Ready(g.ids)) // includes alarms that a CommitWith function of this transaction has scheduled again
+	stmts = append(stmts, st.ResetAlarmCrashes(g.all), st.Alarms().Ready(g.ids)) // includes alarms that a CommitWith function of this transaction has scheduled again
 	return append(stmts, g.notices...)
 }
 
 // quarantine makes an alarm that has crashed too many processes a dead letter.
-func (a *Alarms) quarantine(ctx context.Context, tx sqldb.Tx, item, message string, _ *work.News) error {
+func (a *Alarms) quarantine(ctx context.Context, tx sqldb.Tx, item, message string, _ *work.Wakeups) error {
 	var row store.Alarm
 	err := tx.Run(ctx, append(a.rt.Store.QuarantineAlarm(item, message, a.rt.Now()), a.rt.Store.GetAlarmItem(item, func(r store.Alarm) { row = r }))...)
 	if err != nil {
@@ -119,6 +119,6 @@ func (a *Alarms) crashed(c work.Crash) {
 	delete(a.dead, c.ID)
 	a.mu.Unlock()
 	if known {
-		a.happened(e)
+		a.emit(e)
 	}
 }

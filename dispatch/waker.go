@@ -172,14 +172,14 @@ func (a *Waker) schedule(ctx context.Context, pause time.Duration) {
 	}
 	if !at.IsZero() && !at.After(now) {
 		at = now.Add(pause)
-		a.meanwhile(pause)
+		a.wakeIfClockStopped(pause)
 	}
-	a.failed(ctx, a.arrange(ctx, at, before))
+	a.failed(ctx, a.setHostTime(ctx, at, before))
 }
 
-// meanwhile runs the processor after a pause, in real time, if the clock is stopped. The
+// wakeIfClockStopped runs the processor after a pause, in real time, if the clock is stopped. The
 // clock of perdure dev can be stopped; due work must not wait until it is started again.
-func (a *Waker) meanwhile(pause time.Duration) {
+func (a *Waker) wakeIfClockStopped(pause time.Duration) {
 	if c, ok := a.clock.(interface{ Speed() float64 }); ok && c.Speed() == 0 && pause > 0 {
 		a.runner.later(clock.System, pause, func(context.Context) { a.Wake() })
 	}
@@ -206,10 +206,10 @@ func (a *Waker) failed(ctx context.Context, err error) {
 	})
 }
 
-// arrange sets the wake-up time of the host, or deletes it if at is zero. It deletes only
+// setHostTime sets the wake-up time of the host, or deletes it if at is zero. It deletes only
 // a wake-up time that this Waker had set before it read the due time. It never replaces
 // an earlier wake-up time by a later one.
-func (a *Waker) arrange(ctx context.Context, at, before time.Time) error {
+func (a *Waker) setHostTime(ctx context.Context, at, before time.Time) error {
 	if !at.IsZero() {
 		return a.advance(ctx, at)
 	}

@@ -65,10 +65,10 @@ func (m *Machines) endIn(tx *perdure.Tx, id, reason string, terminate bool) erro
 	if err != nil {
 		return err
 	}
-	r := rootEnd{machines: m, tx: run, news: &work.News{}, terminate: terminate}
+	r := rootEnd{machines: m, tx: run, wakeups: &work.Wakeups{}, terminate: terminate}
 	err = r.end(tx.Context(), id, Cancelled, edge.Message(reason))
 	for left := maxInUnit; err == nil && r.tree && left > 0; {
-		p := &piece{machines: m, tx: run, news: r.news}
+		p := &piece{machines: m, tx: run, wakeups: r.wakeups}
 		if err = p.run(tx.Context(), id); err == nil {
 			r.interrupted = append(r.interrupted, p.interrupted()...)
 			r.tree = p.taken > 0 && p.skipped == 0
@@ -131,7 +131,7 @@ func (m *Machines) endChildren(ctx context.Context, id string) {
 func (m *Machines) tryEnd(ctx context.Context, id string, status Status, reason string, terminate bool) (*rootEnd, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.rt.Timeout)
 	defer cancel()
-	r := &rootEnd{machines: m, news: &work.News{}, terminate: terminate}
+	r := &rootEnd{machines: m, wakeups: &work.Wakeups{}, terminate: terminate}
 	return r, unit.Once(ctx, m.rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
 		r.tx = tx
 		return m.rt.Store.Act(ctx, tx, func() error { return r.end(ctx, id, status, reason) })
@@ -142,7 +142,7 @@ func (m *Machines) tryEnd(ctx context.Context, id string, status Status, reason 
 type rootEnd struct {
 	machines *Machines
 	tx       sqldb.Runner
-	news     *work.News
+	wakeups  *work.Wakeups
 
 	interrupted []store.Held
 	tree        bool // the instance may have live children
@@ -151,7 +151,7 @@ type rootEnd struct {
 
 // announce wakes the dispatchers and interrupts the affected steps of this process.
 func (r *rootEnd) announce() {
-	r.machines.runner.Publish(r.news)
+	r.machines.runner.Publish(r.wakeups)
 	r.machines.interruptHere(r.interrupted)
 }
 
@@ -163,7 +163,7 @@ func (r *rootEnd) end(ctx context.Context, id string, status Status, reason stri
 	var leased, queued bool
 	var removed int64
 	var instance store.Instance
-	var doom store.Doomed
+	var found store.Unfinished
 	if err := r.tx.Run(ctx, st.LeaseOf(id, func(t string) { token = t })); err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (r *rootEnd) end(ctx context.Context, id string, status Status, reason stri
 	stmts := []sqldb.Stmt{
 		st.LockInstances([]string{id}), st.FinishedStatus(id, func(s string) { ended = s }),
 		st.GetInstance(id, func(i *store.Instance) { instance = *i }),
-		st.DoomedInstances([]string{id}, func(d store.Doomed) { doom = d }),
+		st.ReadUnfinished([]string{id}, func(d store.Unfinished) { found = d }),
 	}
 	if err := r.tx.Run(ctx, stmts...); err != nil {
 		return err
@@ -183,11 +183,11 @@ func (r *rootEnd) end(ctx context.Context, id string, status Status, reason stri
 	if ended != "" {
 		return stateError(id, Status(ended))
 	}
-	if !r.terminate && doom.CancelReason != nil {
+	if !r.terminate && found.CancelReason != nil {
 		return nil // it is already being compensated
 	}
-	compensate := !r.terminate && compensates(doom)
-	if err := r.tx.Run(ctx, r.remove(doom, compensate, &removed, &queued)...); err != nil {
+	compensate := !r.terminate && compensates(found)
+	if err := r.tx.Run(ctx, r.remove(found, compensate, &removed, &queued)...); err != nil {
 		return err
 	}
 	if removed == 0 {
@@ -200,16 +200,16 @@ func (r *rootEnd) end(ctx context.Context, id string, status Status, reason stri
 	}
 	if compensate {
 		c := compensating{machines: r.machines}
-		c.add(doom, doomed{id: id, reason: reason, root: id}, queued, removed == 0)
+		c.add(found, endTarget{id: id, reason: reason, root: id}, queued, removed == 0)
 		r.tree = instance.Fanout > 0
-		r.news.Woken(doom.Queue)
+		r.wakeups.Woken(found.Queue)
 		return r.tx.Run(ctx, c.statements(r.machines.rt.Now())...)
 	}
 	if queued { // it was not the head of its partition: the head stays
 		instance.Partition = nil
 	}
 	now := r.machines.rt.Now()
-	end := ending{rt: r.machines.rt, news: r.news}
+	end := ending{rt: r.machines.rt, wakeups: r.wakeups}
 	end.add(instance, status, nil, nil, &reason)
 	stmts = end.statements(now)
 	if r.tree = instance.Fanout > 0; r.tree {
@@ -220,7 +220,7 @@ func (r *rootEnd) end(ctx context.Context, id string, status Status, reason stri
 
 // remove returns the statements that remove the instance from its place. An instance that
 // is compensated stays in the queue of its partition.
-func (r *rootEnd) remove(e store.Doomed, compensate bool, removed *int64, queued *bool) []sqldb.Stmt {
+func (r *rootEnd) remove(e store.Unfinished, compensate bool, removed *int64, queued *bool) []sqldb.Stmt {
 	st := r.machines.rt.Store
 	stmts := st.RemoveInstance(e.ID, r.machines.rt.Now(), compensate, removed, queued)
 	if !compensate || e.Partition == nil {

@@ -25,11 +25,11 @@ type compensating struct {
 }
 
 // compensates reports whether the cancellation of an instance runs its cancel step.
-func compensates(e store.Doomed) bool { return e.CancelStep != nil && e.CancelReason == nil }
+func compensates(e store.Unfinished) bool { return e.CancelStep != nil && e.CancelReason == nil }
 
 // add adds an instance that was removed from its place. queued is true if it stays in the
 // queue of its partition, running if one of its steps is still running.
-func (c *compensating) add(e store.Doomed, d doomed, queued, running bool) {
+func (c *compensating) add(e store.Unfinished, d endTarget, queued, running bool) {
 	c.all = append(c.all, store.Compensation{ID: e.ID, Step: *e.CancelStep, Reason: d.reason})
 	switch {
 	case queued:

@@ -280,13 +280,13 @@ func handled(ctx context.Context, decided *decision, cause, err error) (*decisio
 // so panics are contained.
 func (d *Definition[S]) decide(e *execution, run *Run[S], o Outcome) (decided *decision, err error) {
 	err = core.Call(func() (err error) {
-		decided, err = d.serialise(e, run, o)
+		decided, err = d.encodeOutcome(e, run, o)
 		return err
 	})
 	return decided, err
 }
 
-func (d *Definition[S]) serialise(e *execution, run *Run[S], o Outcome) (*decision, error) {
+func (d *Definition[S]) encodeOutcome(e *execution, run *Run[S], o Outcome) (*decision, error) {
 	if o.kind == 0 {
 		return nil, fault.Invalidf("step "+e.instance.Step, "must return an outcome")
 	}

@@ -211,13 +211,13 @@ func (e *ends) expire(ctx context.Context, ids []string) (int, error) {
 	m := e.machines
 	ctx, cancel := context.WithTimeout(ctx, m.rt.Timeout)
 	defer cancel()
-	all := make([]doomed, len(ids))
+	all := make([]endTarget, len(ids))
 	for i, id := range ids {
-		all[i] = doomed{id: id, status: Failed, reason: deadlineExceeded, root: id}
+		all[i] = endTarget{id: id, status: Failed, reason: deadlineExceeded, root: id}
 	}
-	p := &piece{machines: m, news: &work.News{}}
+	p := &piece{machines: m, wakeups: &work.Wakeups{}}
 	err := unit.Once(ctx, m.rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
-		p.taking = newTaking(m, tx, all, p.news)
+		p.taking = newTaking(m, tx, all, p.wakeups)
 		return p.taking.run(ctx)
 	})
 	if err != nil {

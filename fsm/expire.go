@@ -11,7 +11,7 @@ import (
 
 // expire handles everything that is due except ready instances and their leases: expired
 // waits, definitions that are now registered, schedules, and trees to finish.
-func (m *Machines) expire(queue string, news *work.News) work.Expiry {
+func (m *Machines) expire(queue string, wakeups *work.Wakeups) work.Expiry {
 	var waits []string
 	var ends bool
 	var ticking ticking
@@ -20,19 +20,19 @@ func (m *Machines) expire(queue string, news *work.News) work.Expiry {
 		st.ExpiredWaits(sweepLimit, now, func(id string) { waits = append(waits, id) }),
 		st.EndsDue(now, func() { ends = true }),
 	}
-	find = append(find, st.TimeoutBarriers(sweepLimit, now, news.Woken)...)
+	find = append(find, st.TimeoutBarriers(sweepLimit, now, wakeups.Woken)...)
 	if known := m.definitions(); len(known) > 0 {
-		find = append(find, st.RerouteInstances(queue, known, sweepLimit, now, news.Woken)...)
+		find = append(find, st.RerouteInstances(queue, known, sweepLimit, now, wakeups.Woken)...)
 	}
 	return work.Expiry{
 		Find: append(find, ticking.find(m)...),
 		Handle: func(ctx context.Context, tx sqldb.Tx) error {
 			if len(waits) > 0 {
-				if err := tx.Run(ctx, st.TimeoutWaits(waits, now, news.Woken)...); err != nil {
+				if err := tx.Run(ctx, st.TimeoutWaits(waits, now, wakeups.Woken)...); err != nil {
 					return err
 				}
 			}
-			return ticking.fire(ctx, m, tx, news)
+			return ticking.fire(ctx, m, tx, wakeups)
 		},
 		Committed: func() { m.ends.serve(ends) },
 	}

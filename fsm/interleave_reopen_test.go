@@ -31,7 +31,7 @@ func cancelRoot(ctx context.Context, m *Machines) error {
 
 func retryRoot(ctx context.Context, m *Machines) error {
 	return m.transact(ctx, func(tx sqldb.Tx) error {
-		r := reviving{machines: m, tx: tx, root: id(1)}
+		r := reopening{machines: m, tx: tx, root: id(1)}
 		enter, err := r.one(ctx, id(1))
 		if err != nil {
 			return err

@@ -42,7 +42,7 @@ func (s *stage) outcome(name string, mutate mutation, i store.Instance, token, h
 		i.FSM, i.Version, i.Step, i.State = "m", 1, "only", "0"
 		m.runner.Leased(id(token), held)
 		settled := claimed(m, &i, token, d)
-		if err := m.runner.CommitGroup([]*work.Decided{settled}, &work.News{}, 0); err != nil {
+		if err := m.runner.CommitGroup([]*work.Decided{settled}, &work.Wakeups{}, 0); err != nil {
 			return err
 		}
 		s.tell(name, settled.Stale)
@@ -53,7 +53,7 @@ func (s *stage) outcome(name string, mutate mutation, i store.Instance, token, h
 // claimed is a decision about an instance that was claimed under a token.
 func claimed(m *Machines, i *store.Instance, token int, d *decision) *work.Decided {
 	item := &work.Item{ID: i.ID, Row: i, Queue: DefaultQueue, Token: id(token)}
-	return &work.Decided{Item: item, Outcome: &settlement{decision: d, execution: &execution{Item: item, machines: m, instance: i}}}
+	return &work.Decided{Item: item, Outcome: &claimOutcome{decision: d, execution: &execution{Item: item, machines: m, instance: i}}}
 }
 
 func isDone() *decision { return &decision{outcome: Outcome{kind: kindDone}, result: []byte("1")} }
@@ -101,7 +101,7 @@ func (s *stage) reap(name string, mutate mutation) interleave.Session {
 				return err
 			}
 			s.tell(name, len(leases))
-			_, err := m.runner.Reap(ctx, tx, leases, &work.News{})
+			_, err := m.runner.Reap(ctx, tx, leases, &work.Wakeups{})
 			return err
 		})
 	})
@@ -204,7 +204,7 @@ func (s *stage) outcomeAndPick(name string, mutate mutation, i store.Instance, t
 		i.FSM, i.Version, i.Step, i.State = "m", 1, "only", "0"
 		m.runner.Leased(id(token), 2)
 		settled := claimed(m, &i, token, isNext())
-		if err := m.runner.CommitGroup([]*work.Decided{settled}, &work.News{}, 0); err != nil {
+		if err := m.runner.CommitGroup([]*work.Decided{settled}, &work.Wakeups{}, 0); err != nil {
 			return err
 		}
 		s.tell(name, settled.Stale)

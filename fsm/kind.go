@@ -14,8 +14,8 @@ import (
 // sweepLimit is the largest number of expired rows of each kind that one claim handles.
 const sweepLimit = 100
 
-// settlement is the outcome of a claimed instance.
-type settlement struct {
+// claimOutcome is the outcome of a claimed instance.
+type claimOutcome struct {
 	decision *decision
 	unroute  bool // not registered here: parked for another process
 	known    bool // for unroute: the definition is registered here, the step is not
@@ -58,11 +58,11 @@ func (m *Machines) step(ctx context.Context, e *execution, n int) {
 	machine := m.lookup(e.instance.FSM, e.instance.Version)
 	switch {
 	case e.instance.Wait != nil && n == 1:
-		m.settle(e, settlement{repark: true})
+		m.commitOutcome(e, claimOutcome{repark: true})
 	case machine == nil: // parked until a process has the definition
-		m.settle(e, settlement{unroute: true})
+		m.commitOutcome(e, claimOutcome{unroute: true})
 	case !machine.has(e.instance.Step): // a newer binary may have the step
-		m.settle(e, settlement{unroute: true, known: true})
+		m.commitOutcome(e, claimOutcome{unroute: true, known: true})
 	default:
 		e.history, e.began = machine.keepsHistory(), m.rt.Clock.Now()
 		machine.execute(ctx, e, func(decided *decision, err error) { m.decided(ctx, e, n, decided, err) })
@@ -88,16 +88,16 @@ func (m *Machines) decided(ctx context.Context, e *execution, n int, decided *de
 		decided = failed(err)
 	}
 	e.Claim.Failed = decided.err != "" && decided.outcome.kind != kindStop
-	d := work.Decided{Item: e.Item, Outcome: &settlement{decision: decided, execution: e}, With: decided.outcome.with}
+	d := work.Decided{Item: e.Item, Outcome: &claimOutcome{decision: decided, execution: e}, With: decided.outcome.with}
 	then := e.end
 	if decided.outcome.kind == kindNext && n < m.options.InlineSteps && ctx.Err() == nil {
 		d.Inline, then = true, func(err error) { m.advanced(ctx, e, n, decided, err) }
 	}
 	if len(d.With) > 0 {
-		m.settleWith(ctx, e, n, d, then)
+		m.commitWith(ctx, e, n, d, then)
 		return
 	}
-	m.runner.Settle(d, then)
+	m.runner.CommitOutcome(d, then)
 }
 
 // advanced continues with the next step after an inline outcome was committed.
@@ -112,28 +112,28 @@ func (m *Machines) advanced(ctx context.Context, e *execution, n int, decided *d
 	})
 }
 
-// settle commits the outcome of an instance and finishes its claim.
-func (m *Machines) settle(e *execution, s settlement) {
+// commitOutcome commits the outcome of an instance and finishes its claim.
+func (m *Machines) commitOutcome(e *execution, s claimOutcome) {
 	s.execution = e
-	m.runner.Settle(work.Decided{Item: e.Item, Outcome: &s}, e.end)
+	m.runner.CommitOutcome(work.Decided{Item: e.Item, Outcome: &s}, e.end)
 }
 
 // end finishes the claim.
 func (e *execution) end(err error) { e.machines.runner.End(e.Item, err) }
 
 // write returns the statements of a group of outcomes.
-func (m *Machines) write(group []*work.Decided, news *work.News) []sqldb.Stmt {
-	w := newWriting(m, news)
+func (m *Machines) write(group []*work.Decided, wakeups *work.Wakeups) []sqldb.Stmt {
+	w := newWriting(m, wakeups)
 	w.ends.finishes = make([]store.Finish, 0, len(group))
 	for _, d := range group {
-		w.add(d.Outcome.(*settlement), d.Inline)
+		w.add(d.Outcome.(*claimOutcome), d.Inline)
 	}
 	return w.statements()
 }
 
 // refused fails an instance whose outcome the database rejects.
 func refused(d *work.Decided, cause error) bool {
-	s := d.Outcome.(*settlement)
+	s := d.Outcome.(*claimOutcome)
 	if s.unroute || s.repark || s.decision.outcome.kind == kindFail {
 		return false
 	}
@@ -146,7 +146,7 @@ func refused(d *work.Decided, cause error) bool {
 func (m *Machines) lateSignals(group []*work.Decided) []sqldb.Stmt {
 	byID := map[string]*work.Decided{}
 	for _, d := range group {
-		if s, ok := d.Outcome.(*settlement); ok {
+		if s, ok := d.Outcome.(*claimOutcome); ok {
 			byID[d.ID], s.late, d.Void = d, nil, false
 		}
 	}
@@ -156,14 +156,14 @@ func (m *Machines) lateSignals(group []*work.Decided) []sqldb.Stmt {
 	}
 	return m.rt.Store.LateSignals(ends, func(id, name string) {
 		d := byID[id]
-		s := d.Outcome.(*settlement)
+		s := d.Outcome.(*claimOutcome)
 		s.late, d.Void = append(s.late, name), true
 	})
 }
 
 // quarantine quarantines an instance that has crashed at least MaxCrashes times.
-func (m *Machines) quarantine(ctx context.Context, tx sqldb.Tx, id, message string, news *work.News) error {
-	end := ending{rt: m.rt, news: news}
+func (m *Machines) quarantine(ctx context.Context, tx sqldb.Tx, id, message string, wakeups *work.Wakeups) error {
+	end := ending{rt: m.rt, wakeups: wakeups}
 	if err := tx.Run(ctx, m.rt.Store.GetInstance(id, func(i *store.Instance) { end.add(*i, Quarantined, nil, nil, &message) })); err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 func endings(group []*work.Decided) []store.Ending {
 	var ends []store.Ending
 	for _, decided := range group {
-		s, ok := decided.Outcome.(*settlement)
+		s, ok := decided.Outcome.(*claimOutcome)
 		if !ok || s.decision == nil {
 			continue
 		}
@@ -44,7 +44,7 @@ func (w *writing) rerun(e *execution, late []string) {
 	step.TimedOut = i.TimedOut && !slices.ContainsFunc(late, func(name string) bool { return slices.Contains(i.Awaits, name) })
 	w.received = append(w.received, e.unmarked()...)
 	w.ready = append(w.ready, i.ID)
-	w.news.Woken(e.Queue)
+	w.wakeups.Woken(e.Queue)
 }
 
 // awaited returns, as JSON, the names of all signals that the instance has ever awaited,
@@ -71,7 +71,7 @@ func (w *writing) repark(e *execution) {
 	} else {
 		w.rejoined = append(w.rejoined, joinAgain(i))
 		w.rest = append(w.rest, reopened(i, i.ID))
-		w.news.Woken(e.Queue)
+		w.wakeups.Woken(e.Queue)
 	}
 	if left := i.Wait.Timeout(); left != nil {
 		w.later(e, *left)

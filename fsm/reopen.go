@@ -33,7 +33,7 @@ func (p *piece) reopen(ctx context.Context, rows []store.TreeEnd) error {
 		return err
 	}
 	handled := map[string]bool{}
-	if err := p.revive(ctx, byRow, children, handled); err != nil {
+	if err := p.reopenChildren(ctx, byRow, children, handled); err != nil {
 		return err
 	}
 	passes := p.passes(seqs, byRow, children, reopenChildren, handled)
@@ -43,8 +43,8 @@ func (p *piece) reopen(ctx context.Context, rows []store.TreeEnd) error {
 	return p.tx.Run(ctx, p.store(passes.over, passes.on)...)
 }
 
-// revive reopens children, except those that other transactions have locked.
-func (p *piece) revive(ctx context.Context, rows map[int64]store.TreeEnd, children []store.TreeChild, handled map[string]bool) error {
+// reopenChildren reopens children, except those that other transactions have locked.
+func (p *piece) reopenChildren(ctx context.Context, rows map[int64]store.TreeEnd, children []store.TreeChild, handled map[string]bool) error {
 	if len(children) == 0 {
 		return nil
 	}
@@ -69,22 +69,22 @@ func (p *piece) revive(ctx context.Context, rows map[int64]store.TreeEnd, childr
 	}
 	for root, instances := range byRoot {
 		if err == nil {
-			err = p.reviveOf(ctx, root, instances, ended)
+			err = p.reopenOf(ctx, root, instances, ended)
 		}
 	}
 	return err
 }
 
-// reviveOf reopens instances of one tree. It skips instances that another transaction has
+// reopenOf reopens instances of one tree. It skips instances that another transaction has
 // retried before they could be locked.
-func (p *piece) reviveOf(ctx context.Context, root string, instances []store.Instance, ended map[string]bool) error {
+func (p *piece) reopenOf(ctx context.Context, root string, instances []store.Instance, ended map[string]bool) error {
 	var closed []store.Instance
 	for _, i := range instances {
 		if ended[i.ID] {
 			closed = append(closed, i)
 		}
 	}
-	r := reviving{machines: p.machines, tx: p.tx, root: root}
+	r := reopening{machines: p.machines, tx: p.tx, root: root}
 	enter, taken, err := r.all(ctx, closed)
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (p *piece) recount(ctx context.Context, rows map[int64]store.TreeEnd, passe
 	for _, seq := range passes.over {
 		parents = append(parents, rows[seq].Parent)
 	}
-	err := p.tx.Run(ctx, st.SeeBarriers(parents, func(id string) { waiting = append(waiting, id) }))
+	err := p.tx.Run(ctx, st.FindBarriers(parents, func(id string) { waiting = append(waiting, id) }))
 	if err != nil || len(waiting) == 0 {
 		return err
 	}
@@ -121,7 +121,7 @@ func (p *piece) recount(ctx context.Context, rows map[int64]store.TreeEnd, passe
 		err = p.tx.Run(ctx, st.TakeBarriers(locked, func(id string) { counted = append(counted, id) }))
 	}
 	if err == nil && len(counted) > 0 {
-		err = p.tx.Run(ctx, st.Recount(counted, p.machines.rt.Now(), p.news.Woken)...)
+		err = p.tx.Run(ctx, st.Recount(counted, p.machines.rt.Now(), p.wakeups.Woken)...)
 	}
 	if err != nil {
 		return err

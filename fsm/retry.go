@@ -30,7 +30,7 @@ func (m *Machines) Retry(ctx context.Context, id string) error {
 	if !validID(id) {
 		return fault.Invalidf("instance id", "must be a UUID in lower case")
 	}
-	r := reviving{machines: m, root: id}
+	r := reopening{machines: m, root: id}
 	err := m.transact(ctx, func(tx sqldb.Tx) error {
 		r.tx = tx
 		return m.rt.Store.Act(ctx, tx, func() error {
@@ -51,8 +51,8 @@ func (m *Machines) Retry(ctx context.Context, id string) error {
 	return nil
 }
 
-// reviving reopens instances in one transaction.
-type reviving struct {
+// reopening reopens instances in one transaction.
+type reopening struct {
 	machines *Machines
 	tx       sqldb.Runner
 	// root is the instance whose retry started this.
@@ -62,7 +62,7 @@ type reviving struct {
 
 // one reopens the instance that the caller named. It returns the statements that put the
 // instance back into its place.
-func (r *reviving) one(ctx context.Context, id string) (enter []sqldb.Stmt, err error) {
+func (r *reopening) one(ctx context.Context, id string) (enter []sqldb.Stmt, err error) {
 	st := r.machines.rt.Store
 	var instance store.Instance
 	ended := Status("")
@@ -87,7 +87,7 @@ func (r *reviving) one(ctx context.Context, id string) (enter []sqldb.Stmt, err 
 // locked. It returns the statements that put the instances back into their places. taken
 // has the instances whose unique key another instance owns, with that owner; they are not
 // reopened.
-func (r *reviving) all(ctx context.Context, instances []store.Instance) (enter []sqldb.Stmt, taken map[string]string, err error) {
+func (r *reopening) all(ctx context.Context, instances []store.Instance) (enter []sqldb.Stmt, taken map[string]string, err error) {
 	taken, err = r.occupy(ctx, instances)
 	if err != nil {
 		return nil, nil, err
@@ -102,7 +102,7 @@ func (r *reviving) all(ctx context.Context, instances []store.Instance) (enter [
 	if len(ids) == 0 {
 		return nil, taken, nil
 	}
-	if err := r.tx.Run(ctx, r.machines.rt.Store.ReviveInstances(ids, r.machines.rt.Now())...); err != nil {
+	if err := r.tx.Run(ctx, r.machines.rt.Store.ReopenInstances(ids, r.machines.rt.Now())...); err != nil {
 		return nil, nil, err
 	}
 	return r.places(free), taken, nil
@@ -110,7 +110,7 @@ func (r *reviving) all(ctx context.Context, instances []store.Instance) (enter [
 
 // occupy claims the unique keys of instances. It returns the instances whose key another
 // instance owns, with that owner.
-func (r *reviving) occupy(ctx context.Context, instances []store.Instance) (taken map[string]string, err error) {
+func (r *reopening) occupy(ctx context.Context, instances []store.Instance) (taken map[string]string, err error) {
 	st := r.machines.rt.Store
 	var mine []store.Occupied
 	var keys []store.UniqueKey
@@ -137,7 +137,7 @@ func (r *reviving) occupy(ctx context.Context, instances []store.Instance) (take
 // places returns the statements that put instances back into their places: a wait, or
 // their queues. A partition may have another head now. Its instances are queued, and they
 // wait again when they are claimed.
-func (r *reviving) places(instances []store.Instance) []sqldb.Stmt {
+func (r *reopening) places(instances []store.Instance) []sqldb.Stmt {
 	st, now := r.machines.rt.Store, r.machines.rt.Now()
 	var waiting, queued []string
 	var parks []store.Park

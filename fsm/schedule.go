@@ -152,7 +152,7 @@ func setSchedule(tx *perdure.Tx, row store.Schedule, ticks cron.Schedule, o Sche
 	}
 	ctx, rt := tx.Context(), host.In(tx).Runtime()
 	var now time.Time
-	if err := run.Run(ctx, rt.Store.TellTime(rt.Now(), func(t time.Time) { now = t })); err != nil {
+	if err := run.Run(ctx, rt.Store.ReadTime(rt.Now(), func(t time.Time) { now = t })); err != nil {
 		return err
 	}
 	row.Next = edge.OptionalTime(ticks.Next(now))
@@ -248,21 +248,21 @@ type ticking struct {
 func (t *ticking) find(m *Machines) []sqldb.Stmt {
 	return []sqldb.Stmt{
 		m.rt.Store.DueSchedules(sweepLimit, m.rt.Now(), func(s store.Schedule) { t.due = append(t.due, s) }),
-		m.rt.Store.TellTime(m.rt.Now(), func(now time.Time) { t.now = now }),
+		m.rt.Store.ReadTime(m.rt.Now(), func(now time.Time) { t.now = now }),
 	}
 }
 
 // fire starts the instances of the due schedules.
-func (t *ticking) fire(ctx context.Context, m *Machines, tx sqldb.Tx, news *work.News) error {
+func (t *ticking) fire(ctx context.Context, m *Machines, tx sqldb.Tx, wakeups *work.Wakeups) error {
 	for _, s := range t.due {
-		if err := m.fireOne(ctx, tx, s, t.now, news); err != nil {
+		if err := m.fireOne(ctx, tx, s, t.now, wakeups); err != nil {
 			return fmt.Errorf("fire schedule %s: %w", s.Name, err)
 		}
 	}
 	return nil
 }
 
-func (m *Machines) fireOne(ctx context.Context, tx sqldb.Tx, s store.Schedule, now time.Time, news *work.News) error {
+func (m *Machines) fireOne(ctx context.Context, tx sqldb.Tx, s store.Schedule, now time.Time, wakeups *work.Wakeups) error {
 	spec, ticks, err := readSpec(s)
 	if err != nil { // it must not block the other schedules
 		m.options.OnError(fmt.Errorf("fire schedule %s: %w", s.Name, err))
@@ -275,7 +275,7 @@ func (m *Machines) fireOne(ctx context.Context, tx sqldb.Tx, s store.Schedule, n
 	for i, at := range times {
 		instances[i] = spec.Start
 		instances[i].ID, instances[i].At = m.rt.NewID(), &times[i]
-		news.At(spec.Start.Queue, at)
+		wakeups.At(spec.Start.Queue, at)
 	}
 	last := s.Next.UTC()
 	if len(times) > 0 {

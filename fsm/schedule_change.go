@@ -67,7 +67,7 @@ func (m *Machines) timeIn(tx *perdure.Tx) (now time.Time, err error) {
 	if err != nil {
 		return now, err
 	}
-	if err := run.Run(tx.Context(), m.rt.Store.TellTime(m.rt.Now(), func(t time.Time) { now = t })); err != nil {
+	if err := run.Run(tx.Context(), m.rt.Store.ReadTime(m.rt.Now(), func(t time.Time) { now = t })); err != nil {
 		return now, host.In(tx).Fail(err)
 	}
 	return now, nil

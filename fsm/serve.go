@@ -28,7 +28,7 @@ func (m *Machines) ServeQueue(name string, concurrency int) error {
 		return err
 	}
 	if m.serve(name, concurrency) {
-		m.rt.Hub.Tell(topic(name), time.Time{})
+		m.rt.Hub.Notify(topic(name), time.Time{})
 	}
 	return nil
 }

@@ -73,10 +73,10 @@ func send(tx *perdure.Tx, id, name string, payload any, options *SignalOptions, 
 		return nil, host.In(tx).Fail(err)
 	}
 	rt := host.In(tx).Runtime()
-	delivered, news := &Delivered{}, &work.News{}
+	delivered, wakeups := &Delivered{}, &work.Wakeups{}
 	full := func() error { return &InboxFullError{ID: id, Limit: MaxInbox} }
-	stmts := rt.Store.DeliverSignal(signal, rt.Now(), ended, full, &delivered.Duplicate, news.Woken)
-	return delivered, host.In(tx).Attach(func() { news.Publish(rt.Hub, topic) }, stmts...)
+	stmts := rt.Store.DeliverSignal(signal, rt.Now(), ended, full, &delivered.Duplicate, wakeups.Woken)
+	return delivered, host.In(tx).Attach(func() { wakeups.Publish(rt.Hub, topic) }, stmts...)
 }
 
 func prepareSignal(id, name string, payload any, o SignalOptions, limit int) (store.NewSignal, error) {

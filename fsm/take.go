@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// doomed is an unfinished instance that must be finished from outside: cancelled, or
+// endTarget is an unfinished instance that must be finished from outside: cancelled, or
 // failed because of its deadline.
-type doomed struct {
+type endTarget struct {
 	id     string
 	status Status
 	reason string
@@ -29,12 +29,12 @@ type doomed struct {
 type taking struct {
 	machines *Machines
 	tx       sqldb.Runner
-	news     *work.News
+	wakeups  *work.Wakeups
 
-	doomed map[string]doomed
-	order  []string // ids, in the given order
-	locked map[string]store.Doomed
-	leases map[string]bool // tokens of locked leases
+	targets map[string]endTarget
+	order   []string // ids, in the given order
+	locked  map[string]store.Unfinished
+	leases  map[string]bool // tokens of locked leases
 
 	gone    map[string]bool   // instances that were finished before
 	removed map[string]bool   // removed from their place: ready, waiting, barrier, unrouted
@@ -48,13 +48,13 @@ type taking struct {
 	interrupted []store.Held
 }
 
-func newTaking(m *Machines, tx sqldb.Runner, all []doomed, news *work.News) *taking {
+func newTaking(m *Machines, tx sqldb.Runner, all []endTarget, wakeups *work.Wakeups) *taking {
 	t := &taking{
-		machines: m, tx: tx, news: news, doomed: map[string]doomed{}, locked: map[string]store.Doomed{}, leases: map[string]bool{},
+		machines: m, tx: tx, wakeups: wakeups, targets: map[string]endTarget{}, locked: map[string]store.Unfinished{}, leases: map[string]bool{},
 		gone: map[string]bool{}, removed: map[string]bool{}, queued: map[string]bool{}, holders: map[string]string{}, handled: map[string]bool{},
 	}
 	for _, d := range all {
-		t.doomed[d.id] = d
+		t.targets[d.id] = d
 		t.order = append(t.order, d.id)
 	}
 	return t
@@ -88,7 +88,7 @@ func (t *taking) lock(ctx context.Context) error {
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	return t.tx.Run(ctx, st.DoomedInstances(ids, func(e store.Doomed) { t.locked[e.ID] = e }), st.FinishedAmong(ids, func(id string) { t.gone[id] = true }))
+	return t.tx.Run(ctx, st.ReadUnfinished(ids, func(e store.Unfinished) { t.locked[e.ID] = e }), st.FinishedAmong(ids, func(id string) { t.gone[id] = true }))
 }
 
 // lockRelated locks the partitions and barriers that change with the instances. An
@@ -111,7 +111,7 @@ func (t *taking) lockRelated(ctx context.Context) error {
 	}
 	if len(parents) > 0 {
 		parents = distinct(parents)
-		stmts = append(stmts, st.TakeBarriers(parents, func(p string) { free[p] = true }), st.SeeBarriers(parents, func(p string) { barriers[p] = true }))
+		stmts = append(stmts, st.TakeBarriers(parents, func(p string) { free[p] = true }), st.FindBarriers(parents, func(p string) { barriers[p] = true }))
 	}
 	if len(stmts) == 0 {
 		return nil
@@ -172,7 +172,7 @@ func (t *taking) remove(ctx context.Context) error {
 func (t *taking) writes() []sqldb.Stmt {
 	m := t.machines
 	st, now := m.rt.Store, m.rt.Now()
-	end := ending{rt: m.rt, news: t.news}
+	end := ending{rt: m.rt, wakeups: t.wakeups}
 	compensating := compensating{machines: m}
 	cut := map[store.Held]string{}
 	var trees []store.TreeEnd
@@ -188,15 +188,15 @@ func (t *taking) writes() []sqldb.Stmt {
 		case t.removed[id]:
 		case t.leases[token]:
 			held := store.Held{ID: id, Token: token}
-			t.interrupted, cut[held] = append(t.interrupted, held), t.doomed[id].reason
+			t.interrupted, cut[held] = append(t.interrupted, held), t.targets[id].reason
 		default:
 			continue // it is moving from one place to another
 		}
 		t.handled[id] = true
-		d := t.doomed[id]
+		d := t.targets[id]
 		if compensates(e) {
 			compensating.add(e, d, t.queued[id], !t.removed[id])
-			t.news.Woken(e.Queue)
+			t.wakeups.Woken(e.Queue)
 			continue
 		}
 		if t.queued[id] { // it was not the head of its partition: the head stays

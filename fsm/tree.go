@@ -29,7 +29,7 @@ const (
 type piece struct {
 	machines *Machines
 	tx       sqldb.Runner
-	news     *work.News
+	wakeups  *work.Wakeups
 	rows     []store.TreeEnd
 	taking   *taking
 
@@ -45,7 +45,7 @@ type piece struct {
 func (m *Machines) endPiece(ctx context.Context, root string) (*piece, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.rt.Timeout)
 	defer cancel()
-	p := &piece{machines: m, news: &work.News{}}
+	p := &piece{machines: m, wakeups: &work.Wakeups{}}
 	err := unit.Once(ctx, m.rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
 		p.tx = tx
 		return p.run(ctx, root)
@@ -59,7 +59,7 @@ func (m *Machines) endPiece(ctx context.Context, root string) (*piece, error) {
 
 // announce wakes the dispatchers and interrupts the affected steps of this process.
 func (p *piece) announce() {
-	p.machines.runner.Publish(p.news)
+	p.machines.runner.Publish(p.wakeups)
 	if p.reopened {
 		p.machines.rt.Hub.PublishAll()
 	}
@@ -111,15 +111,15 @@ func (p *piece) cancel(ctx context.Context, rows []store.TreeEnd, over []int64) 
 			return err
 		}
 	}
-	all := make([]doomed, len(children))
+	all := make([]endTarget, len(children))
 	for i, c := range children {
 		r := byRow[c.Seq]
-		all[i] = doomed{id: c.ID, status: Cancelled, reason: because(r), root: r.Root}
+		all[i] = endTarget{id: c.ID, status: Cancelled, reason: because(r), root: r.Root}
 		if r.Kind == store.TreeEnded {
 			all[i].by = r.Parent
 		}
 	}
-	p.taking = newTaking(p.machines, p.tx, all, p.news)
+	p.taking = newTaking(p.machines, p.tx, all, p.wakeups)
 	if err := p.taking.run(ctx); err != nil {
 		return err
 	}

@@ -70,11 +70,11 @@ func TestOtherQueuesDoNotWaitForAPieceOfATree(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tx.Rollback()
-	piece := &piece{machines: m, tx: tx, news: &work.News{}}
+	piece := &piece{machines: m, tx: tx, wakeups: &work.Wakeups{}}
 	if err := piece.run(t.Context(), ""); err != nil || piece.handled != treeChildren {
 		t.Fatalf("%d children were ended, want %d: %v", piece.handled, treeChildren, err)
 	}
-	overdue := newTaking(m, tx, []doomed{{id: ids[1], status: Failed, reason: deadlineExceeded, root: ids[1]}}, &work.News{})
+	overdue := newTaking(m, tx, []endTarget{{id: ids[1], status: Failed, reason: deadlineExceeded, root: ids[1]}}, &work.Wakeups{})
 	if err := overdue.run(t.Context()); err != nil || !overdue.handled[ids[1]] {
 		t.Fatalf("the instance past its deadline was not ended: %v", err)
 	}

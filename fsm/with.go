@@ -41,8 +41,8 @@ func (o Outcome) validateWith(field string) error {
 	return nil
 }
 
-// settleWith commits an outcome that has functions of the application.
-func (m *Machines) settleWith(ctx context.Context, e *execution, n int, d work.Decided, then func(error)) {
+// commitWith commits an outcome that has functions of the application.
+func (m *Machines) commitWith(ctx context.Context, e *execution, n int, d work.Decided, then func(error)) {
 	err := m.runner.CommitWith(ctx, &d)
 	var failure *core.AdditionError
 	switch {
@@ -54,8 +54,8 @@ func (m *Machines) settleWith(ctx context.Context, e *execution, n int, d work.D
 		m.runner.Lose(e.Item, err, e.end)
 	case work.Repeatable(err) || !errors.As(err, &failure) && !sqldb.Refused(err):
 		m.runner.Lose(e.Item, fmt.Errorf("commit outcome: %w", err), e.end)
-	case d.Outcome.(*settlement).decision.handled:
-		m.settle(e, settlement{decision: failed(fmt.Errorf("error handler: %w", err))})
+	case d.Outcome.(*claimOutcome).decision.handled:
+		m.commitOutcome(e, claimOutcome{decision: failed(fmt.Errorf("error handler: %w", err))})
 	default:
 		m.lookup(e.instance.FSM, e.instance.Version).recoverFrom(ctx, e, err, func(decided *decision, err error) { m.decided(ctx, e, n, decided, err) })
 	}

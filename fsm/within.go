@@ -23,7 +23,7 @@ func (m *Machines) RetryIn(tx *perdure.Tx, id string) error {
 	if err != nil {
 		return err
 	}
-	r := reviving{machines: m, tx: run, root: id}
+	r := reopening{machines: m, tx: run, root: id}
 	enter, err := r.one(tx.Context(), id)
 	if err != nil {
 		return host.In(tx).Fail(err)

@@ -13,7 +13,7 @@ import (
 // writing collects the outcomes of a group into the sets that are written.
 type writing struct {
 	machines    *Machines
-	news        *work.News
+	wakeups     *work.Wakeups
 	steps       []store.Step
 	ready       []string
 	unrouted    []store.Unrouted
@@ -30,12 +30,12 @@ type writing struct {
 	failures    []store.FailedStep
 }
 
-func newWriting(m *Machines, news *work.News) *writing {
-	return &writing{machines: m, news: news, ends: ending{rt: m.rt, news: news}}
+func newWriting(m *Machines, wakeups *work.Wakeups) *writing {
+	return &writing{machines: m, wakeups: wakeups, ends: ending{rt: m.rt, wakeups: wakeups}}
 }
 
 // add adds one outcome to the sets.
-func (w *writing) add(s *settlement, inline bool) {
+func (w *writing) add(s *claimOutcome, inline bool) {
 	e, d := s.execution, s.decision
 	id := e.instance.ID
 	switch {
@@ -53,7 +53,7 @@ func (w *writing) add(s *settlement, inline bool) {
 		w.rest = append(w.rest, store.TreeEnd{
 			Parent: id, First: e.instance.Fanout, Last: e.instance.Fanout, Kind: store.TreeCancelled, Root: id, Reason: "the other children are not needed",
 		})
-		w.news.Woken(e.Queue)
+		w.wakeups.Woken(e.Queue)
 	}
 	w.transition(e, d)
 	w.failure(e, d)
@@ -73,7 +73,7 @@ func (w *writing) add(s *settlement, inline bool) {
 		w.consumed = append(w.consumed, e.presented()...)
 		if !inline {
 			w.ready = append(w.ready, id)
-			w.news.Woken(e.Queue)
+			w.wakeups.Woken(e.Queue)
 		}
 	case kindReplay:
 		step := w.step(e, d, e.instance.Attempt+1)
@@ -138,7 +138,7 @@ func (w *writing) await(e *execution, d *decision) {
 
 // later wakes the dispatchers when the delay has passed.
 func (w *writing) later(e *execution, delay time.Duration) {
-	w.news.At(e.Queue, w.machines.rt.Clock.Now().Add(delay))
+	w.wakeups.At(e.Queue, w.machines.rt.Clock.Now().Add(delay))
 }
 
 func (w *writing) spawn(e *execution, d *decision) {
@@ -154,7 +154,7 @@ func (w *writing) spawn(e *execution, d *decision) {
 	})
 	w.children = append(w.children, d.children...)
 	for _, child := range d.children {
-		w.news.Woken(child.Queue)
+		w.wakeups.Woken(child.Queue)
 	}
 	if d.outcome.timeout != nil {
 		w.later(e, *d.outcome.timeout)
@@ -185,7 +185,7 @@ func (w *writing) statements() []sqldb.Stmt {
 		stmts = append(stmts, st.UnrouteInstances(w.unrouted))
 	}
 	if len(w.parks) > 0 {
-		stmts = append(stmts, st.ParkInstances(w.parks, now, w.news.Woken)...)
+		stmts = append(stmts, st.ParkInstances(w.parks, now, w.wakeups.Woken)...)
 	}
 	if len(w.barriers) > 0 {
 		stmts = append(stmts, w.fanOut(now)...)
@@ -217,13 +217,13 @@ func (w *writing) fanOut(now store.Now) []sqldb.Stmt {
 	for i, b := range w.barriers {
 		parents[i] = b.Parent
 	}
-	return append(stmts, st.CountDropped(w.children, parents, now, w.news.Woken)...)
+	return append(stmts, st.CountDropped(w.children, parents, now, w.wakeups.Woken)...)
 }
 
 // ending collects instances that finish and the rows that depend on them.
 type ending struct {
 	rt         *host.Runtime
-	news       *work.News
+	wakeups    *work.Wakeups
 	finishes   []store.Finish
 	uniques    []store.Occupied
 	deadlines  []store.Deadline
@@ -297,14 +297,14 @@ func (w *ending) statements(now store.Now) []sqldb.Stmt {
 		stmts = append(stmts, st.DropDeadlines(w.deadlines))
 	}
 	if len(w.partitions) > 0 {
-		stmts = append(stmts, st.PromotePartitions(w.partitions, now, w.news.Woken)...)
+		stmts = append(stmts, st.PromotePartitions(w.partitions, now, w.wakeups.Woken)...)
 	}
 	if len(w.arrivals) > 0 {
 		var arrivals []store.Arrival
 		for a, n := range w.arrivals {
 			arrivals = append(arrivals, store.Arrival{Parent: a.parent, Fanout: a.fanout, N: n})
 		}
-		stmts = append(stmts, st.CountArrivals(arrivals, now, w.news.Woken)...)
+		stmts = append(stmts, st.CountArrivals(arrivals, now, w.wakeups.Woken)...)
 	}
 	return stmts
 }

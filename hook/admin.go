@@ -63,7 +63,7 @@ func (a *Admin) List(ctx context.Context, f Filter, cursor string, limit int) ([
 	}
 	var records []Record
 	err = a.snapshot(ctx, func(run effect.Run) error {
-		if err := run(a.rt.Store.TellTime(a.rt.Now(), func(t time.Time) { filter.Now = t })); err != nil {
+		if err := run(a.rt.Store.ReadTime(a.rt.Now(), func(t time.Time) { filter.Now = t })); err != nil {
 			return err
 		}
 		return run(a.rt.Store.ListHooks(filter, func(h store.Hook) { records = append(records, record(h, filter.Now)) }))
@@ -82,8 +82,8 @@ func (a *Admin) List(ctx context.Context, f Filter, cursor string, limit int) ([
 func (a *Admin) Get(ctx context.Context, id string) (Record, error) {
 	var found Record
 	var now time.Time
-	tell := a.rt.Store.TellTime(a.rt.Now(), func(t time.Time) { now = t })
-	if err := a.read(ctx, tell, a.rt.Store.GetHook(id, func(h store.Hook) { found = record(h, now) })); err != nil {
+	readTime := a.rt.Store.ReadTime(a.rt.Now(), func(t time.Time) { now = t })
+	if err := a.read(ctx, readTime, a.rt.Store.GetHook(id, func(h store.Hook) { found = record(h, now) })); err != nil {
 		return Record{}, fmt.Errorf("get hook: %w", err)
 	}
 	return found, nil

@@ -171,7 +171,7 @@ func (p *Processor) release(ctx context.Context, claims []*core.Claim) error {
 	var errs []error
 	for _, c := range claims {
 		b := c.Work.(*batch)
-		_, err := p.settleOnce(ctx, c, b, b.untouched())
+		_, err := p.commitOnce(ctx, c, b, b.untouched())
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

@@ -21,10 +21,10 @@ func (p *Processor) begin(ctx context.Context, c *core.Claim) {
 	switch {
 	case b.unread != nil:
 		p.options.OnError(fmt.Errorf("read entries of consumer %s: %w", p.name, b.unread))
-		p.settle(ctx, c, b, p.unreadable(b), nil)
+		p.commitDecision(ctx, c, b, p.unreadable(b), nil)
 	case b.poison:
 		message := fmt.Sprintf("%s: %d processes crashed", crashed, b.crashes)
-		p.settle(ctx, c, b, p.bury(b, 0, store.StatusQuarantined, message, b.attempts), nil)
+		p.commitDecision(ctx, c, b, p.deadLetter(b, 0, store.StatusQuarantined, message, b.attempts), nil)
 	case p.whole:
 		p.handleAll(ctx, c, b)
 	default:
@@ -39,7 +39,7 @@ func (p *Processor) handleAll(ctx context.Context, c *core.Claim, b *batch) {
 		p.failed(ctx, c, b, 0, err)
 		return
 	}
-	p.settle(ctx, c, b, p.done(b), nil)
+	p.commitDecision(ctx, c, b, p.done(b), nil)
 }
 
 // handleEach passes one entry after the other to the handler.
@@ -54,7 +54,7 @@ func (p *Processor) handleEach(ctx context.Context, c *core.Claim, b *batch) {
 			return
 		}
 	}
-	p.settle(ctx, c, b, p.done(b), nil)
+	p.commitDecision(ctx, c, b, p.done(b), nil)
 }
 
 // attempt calls the handler, and commits what it has added together with the position.
@@ -125,14 +125,14 @@ func (p *Processor) failed(ctx context.Context, c *core.Claim, b *batch, i int, 
 	cause := context.Cause(ctx)
 	switch {
 	case errors.Is(cause, core.ErrStopping):
-		p.settle(ctx, c, b, b.through(i), nil)
+		p.commitDecision(ctx, c, b, b.through(i), nil)
 	case cause != nil, errors.As(err, &lost), errors.Is(err, core.ErrLost):
 		if cause == nil {
 			cause = err
 		}
-		p.settle(ctx, c, b, b.through(i), cause)
+		p.commitDecision(ctx, c, b, b.through(i), cause)
 	default:
 		c.Failed = true
-		p.settle(ctx, c, b, p.decide(b, i, err), nil)
+		p.commitDecision(ctx, c, b, p.decide(b, i, err), nil)
 	}
 }

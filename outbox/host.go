@@ -52,5 +52,5 @@ func (o *Outbox) subscribe(topic string, fn func(due time.Time)) (cancel func())
 	return o.host.Hub.Subscribe(topic, fn)
 }
 
-// hears reports whether wake-ups of other processes arrive.
-func (o *Outbox) hears() bool { return o.host.Hub != nil && o.host.Hub.Hears() }
+// hasRemoteWakeups reports whether wake-ups of other processes arrive.
+func (o *Outbox) hasRemoteWakeups() bool { return o.host.Hub != nil && o.host.Hub.HasRemote() }

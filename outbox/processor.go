@@ -182,14 +182,14 @@ func (p *Processor) NextWakeAt(ctx context.Context) (time.Time, error) {
 // Subscribe calls fn when entries were committed, when an operator changed the consumer,
 // and when a batch ends while more entries wait.
 func (p *Processor) Subscribe(fn func(due time.Time)) (cancel func()) {
-	heard := func(due time.Time) {
+	arrived := func(due time.Time) {
 		p.quiet.forget()
 		fn(due)
 	}
 	cancels := []func(){
-		p.worker.OnFree(func() { heard(time.Time{}) }),
-		p.outbox.subscribe(topic, heard),
-		p.outbox.subscribe(consumerTopic(p.name), heard),
+		p.worker.OnFree(func() { arrived(time.Time{}) }),
+		p.outbox.subscribe(topic, arrived),
+		p.outbox.subscribe(consumerTopic(p.name), arrived),
 	}
 	return func() {
 		for _, cancel := range cancels {

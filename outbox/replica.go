@@ -128,49 +128,49 @@ func compareRow(name string, row *schema.Row, want *replicaRow, external map[*sc
 		if ref, ok := have.(schema.Reference); ok {
 			have = external[c.Table()][ref.Internal()]
 		}
-		told, ok := want.values[c.Name()]
+		expected, ok := want.values[c.Name()]
 		if !ok { // the column was added later: existing rows have its default
-			told, _ = c.StaticDefault()
+			expected, _ = c.StaticDefault()
 		}
 		if c.Type() == schema.TypeDecimal { // other writers may use another form
-			if normal, err := c.Normalize(c.Name(), told); err == nil {
-				told = normal
+			if normal, err := c.Normalize(c.Name(), expected); err == nil {
+				expected = normal
 			}
 		}
-		if !same(have, told) {
-			report.problem("%s %q has %s = %v, but %v in the outbox", name, row.ID, c.Name(), show(have), show(told))
+		if !same(have, expected) {
+			report.problem("%s %q has %s = %v, but %v in the outbox", name, row.ID, c.Name(), show(have), show(expected))
 		}
 	}
 }
 
 // same reports whether a stored value and a value of an entry have the same meaning.
-func same(have, told any) bool {
-	if have == nil || told == nil {
-		return have == nil && told == nil
+func same(have, expected any) bool {
+	if have == nil || expected == nil {
+		return have == nil && expected == nil
 	}
 	switch h := have.(type) {
 	case float64:
-		t, ok := told.(float64)
+		t, ok := expected.(float64)
 		return ok && (h == t || math.IsNaN(h) && math.IsNaN(t))
 	case time.Time:
-		t, ok := told.(time.Time)
+		t, ok := expected.(time.Time)
 		return ok && h.Equal(t)
 	case []byte:
-		t, ok := told.([]byte)
+		t, ok := expected.([]byte)
 		return ok && bytes.Equal(h, t)
 	case json.RawMessage:
-		return sameJSON(h, rawJSON(told))
+		return sameJSON(h, rawJSON(expected))
 	}
-	return have == told
+	return have == expected
 }
 
 // rawJSON returns the value of a JSON column in an entry as a document. Decode has
 // decoded scalars to Go values.
-func rawJSON(told any) []byte {
-	if raw, ok := told.(json.RawMessage); ok {
+func rawJSON(expected any) []byte {
+	if raw, ok := expected.(json.RawMessage); ok {
 		return raw
 	}
-	raw, _ := json.Marshal(told)
+	raw, _ := json.Marshal(expected)
 	return raw
 }
 

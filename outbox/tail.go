@@ -81,7 +81,7 @@ func (o *Outbox) batches(ctx context.Context, after Stamp, options *TailOptions)
 		ctx, cancel := o.untilClosed(ctx)
 		defer cancel()
 		defer o.subscribe(topic, func(time.Time) { o.Wake() })()
-		poll := pollOf(opts, o.hears())
+		poll := pollOf(opts, o.hasRemoteWakeups())
 		for ctx.Err() == nil {
 			changed := o.wakeup() // before the read, so that no wake-up is lost
 			batch, clock, err := o.list(ctx, after, opts.Batch)
@@ -124,11 +124,11 @@ func (o *Outbox) idle(ctx context.Context, changed <-chan struct{}, poll *poll, 
 // poll is the interval between two reads while no entry arrives.
 type poll struct{ first, now, max time.Duration }
 
-func pollOf(o TailOptions, hears bool) poll {
+func pollOf(o TailOptions, remote bool) poll {
 	switch {
 	case o.Poll > 0:
 		return poll{o.Poll, o.Poll, o.Poll}
-	case hears:
+	case remote:
 		return poll{DefaultPoll, DefaultPoll, DefaultPoll}
 	}
 	return poll{firstPoll, firstPoll, DefaultPoll}

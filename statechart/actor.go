@@ -205,23 +205,23 @@ func (a *actor) update() {
 	switch a.snap.status {
 	case Active:
 		if a.sync && a.parent != nil {
-			a.tellSnapshot()
+			a.sendSnapshot()
 		}
 	case Done:
 		a.end()
-		a.tellDone()
+		a.sendDone()
 	case Failed:
 		a.fail(a.snap.err)
 	case Stopped:
 	}
 }
 
-func (a *actor) tellSnapshot() {
+func (a *actor) sendSnapshot() {
 	data := map[string]any{"snapshot": a.snapshotValue()}
 	a.parent.receive(newMessage(snapshotPrefix+a.id, data))
 }
 
-func (a *actor) tellDone() {
+func (a *actor) sendDone() {
 	if a.parent == nil {
 		return
 	}

@@ -131,7 +131,7 @@ func (r *run) firstStep(first *snap) error {
 	if err := r.microstep(r.one[:], true); err != nil {
 		return err
 	}
-	return r.settle()
+	return r.stabilize()
 }
 
 // initialStates returns a state and all states that are entered with it by default.
@@ -169,7 +169,7 @@ func (r *run) macrostep(from *snap, m *message) error {
 	if err := r.microstep(ts, false); err != nil {
 		return err
 	}
-	return r.settle()
+	return r.stabilize()
 }
 
 // unhandled fails the actor with the unhandled error of a child.
@@ -181,9 +181,9 @@ func (r *run) unhandled(m *message) {
 	r.now.status, r.now.err = Failed, m.Data["error"]
 }
 
-// settle takes eventless transitions and handles raised events, in that order, until none are
+// stabilize takes eventless transitions and handles raised events, in that order, until none are
 // left.
-func (r *run) settle() error {
+func (r *run) stabilize() error {
 	limit := r.a.logic.machine.limits.iterations
 	eventless := r.a.logic.machine.hasAlways
 	for i := 0; r.now.status == Active; i++ {

@@ -49,7 +49,7 @@ func Simulate(m *Machine, input any, run func(InvokeOp) *Outcome) (*Simulation, 
 	}
 	s.Tree = tree
 	s.take(step)
-	return s, step, s.settle(step)
+	return s, step, s.finishInvocations(step)
 }
 
 // Send sends an event.
@@ -84,7 +84,7 @@ func (s *Simulation) Advance(ms int64) (*Step, error) {
 		if err := s.flush(all); err != nil {
 			return all, err
 		}
-		if err := s.settle(all); err != nil {
+		if err := s.finishInvocations(all); err != nil {
 			return all, err
 		}
 	}
@@ -147,11 +147,11 @@ func (s *Simulation) after(step *Step, err error) (*Step, error) {
 		return nil, err
 	}
 	s.take(step)
-	return step, s.settle(step)
+	return step, s.finishInvocations(step)
 }
 
-// settle finishes the invocations whose outcome is known, in start order.
-func (s *Simulation) settle(all *Step) error {
+// finishInvocations finishes the invocations whose outcome is known, in start order.
+func (s *Simulation) finishInvocations(all *Step) error {
 	for n := 0; len(s.ready) > 0; n++ {
 		if n == maxSimulated {
 			return ErrLivelock

@@ -103,7 +103,7 @@ func (a *Admin) List(ctx context.Context, f Filter, cursor string, limit int) ([
 		filter.Statuses = append(filter.Statuses, string(s))
 	}
 	var records []Record
-	if err := a.read(ctx, a.tellTime(&filter.Now)); err != nil {
+	if err := a.read(ctx, a.readTime(&filter.Now)); err != nil {
 		return nil, "", fmt.Errorf("list tasks: %w", err)
 	}
 	if err := a.read(ctx, a.rt.Store.ListTasks(filter, func(t store.TaskRow) { records = append(records, recordOf(t, filter.Now)) })); err != nil {
@@ -184,7 +184,7 @@ func (a *Admin) Get(ctx context.Context, id string) (Record, error) {
 	}
 	var found Record
 	var now time.Time
-	if err := a.read(ctx, a.tellTime(&now), a.rt.Store.GetTask(n, func(t store.TaskRow) { found = recordOf(t, now) })); err != nil {
+	if err := a.read(ctx, a.readTime(&now), a.rt.Store.GetTask(n, func(t store.TaskRow) { found = recordOf(t, now) })); err != nil {
 		return Record{}, fmt.Errorf("get task: %w", err)
 	}
 	return found, nil
@@ -200,7 +200,7 @@ func (a *Admin) Retry(ctx context.Context, id string) error {
 // RetryIn is Retry as part of a unit of work, which fails if the task cannot be
 // retried.
 func (a *Admin) RetryIn(tx *perdure.Tx, id string) error {
-	return a.change(tx, "retry", id, a.rt.Store.ReviveTask)
+	return a.change(tx, "retry", id, a.rt.Store.RestartTask)
 }
 
 // Cancel cancels a task. If the task is running, its context is cancelled soon and its
@@ -238,7 +238,7 @@ func (a *Admin) change(tx *perdure.Tx, verb, id string, stmts func(int64, store.
 		return nil
 	}
 	committed := func() { a.rt.Hub.Publish(topic, time.Time{}) }
-	return host.In(tx).Attach(committed, append(stmts(n, a.rt.Now(), &changed), a.tellTime(&now), get)...)
+	return host.In(tx).Attach(committed, append(stmts(n, a.rt.Now(), &changed), a.readTime(&now), get)...)
 }
 
 // Delete removes a task permanently, in any status except running. It returns a
@@ -328,9 +328,9 @@ func (a *Admin) Lint(ctx context.Context) (problems []string, err error) {
 	return problems, nil
 }
 
-// tellTime returns the statement that reads the time by which tasks are due.
-func (a *Admin) tellTime(now *time.Time) sqldb.Stmt {
-	return a.rt.Store.TellTime(a.rt.Now(), func(t time.Time) { *now = t })
+// readTime returns the statement that reads the time by which tasks are due.
+func (a *Admin) readTime(now *time.Time) sqldb.Stmt {
+	return a.rt.Store.ReadTime(a.rt.Now(), func(t time.Time) { *now = t })
 }
 
 func (a *Admin) read(ctx context.Context, stmts ...sqldb.Stmt) error {

@@ -206,7 +206,7 @@ func (c channel) complete(message string, f store.SendFacts, attempt int64) (Env
 // succeed and fail are the handlers. Repeated calls have no further effect.
 func (c channel) succeed(_ context.Context, tx *perdure.Tx, raw json.RawMessage) (Envelope, error) {
 	p := readPayload(raw)
-	return c.settle(tx, p, func(id, attempt int64, failed, _ bool, rt *host.Runtime) (sqldb.Stmt, string) {
+	return c.recordOutcome(tx, p, func(id, attempt int64, failed, _ bool, rt *host.Runtime) (sqldb.Stmt, string) {
 		if failed {
 			return sqldb.Stmt{}, "attempt_has_failed"
 		}
@@ -218,7 +218,7 @@ func (c channel) fail(_ context.Context, tx *perdure.Tx, raw json.RawMessage) (E
 	p := readPayload(raw)
 	message := "unknown"
 	_ = json.Unmarshal(p.fields["error"], &message) // otherwise the message stays unknown
-	return c.settle(tx, p, func(id, attempt int64, _, succeeded bool, rt *host.Runtime) (sqldb.Stmt, string) {
+	return c.recordOutcome(tx, p, func(id, attempt int64, _, succeeded bool, rt *host.Runtime) (sqldb.Stmt, string) {
 		if succeeded {
 			return sqldb.Stmt{}, "attempt_has_succeeded"
 		}
@@ -226,9 +226,9 @@ func (c channel) fail(_ context.Context, tx *perdure.Tx, raw json.RawMessage) (E
 	})
 }
 
-// settle records the outcome of an attempt that was started, unless the attempt already
+// recordOutcome records the outcome of an attempt that was started, unless the attempt already
 // has the opposite outcome.
-func (c channel) settle(tx *perdure.Tx, p payload, fact func(id, attempt int64, failed, succeeded bool, rt *host.Runtime) (sqldb.Stmt, string)) (Envelope, error) {
+func (c channel) recordOutcome(tx *perdure.Tx, p payload, fact func(id, attempt int64, failed, succeeded bool, rt *host.Runtime) (sqldb.Stmt, string)) (Envelope, error) {
 	rt := host.In(tx).Runtime()
 	id, attempt := number(p.original, c.id()), number(p.original, "attempt")
 	var begun, failed, succeeded bool

@@ -131,7 +131,7 @@ func (Conformance) TheReaperJudgesAsInOtherKinds(t *testing.T, db enginetest.Dat
 			f.claim(t, 0, time.Second, "nothing")
 		}
 		for id, loss := range losses {
-			equal(t, fmt.Sprintf("verdict about %+v with MaxCrashes %d", loss, maxCrashes), f.verdict(t, id), core.Judge(loss, maxCrashes))
+			equal(t, fmt.Sprintf("verdict about %+v with MaxCrashes %d", loss, maxCrashes), f.verdict(t, id), core.CrashVerdict(loss, maxCrashes))
 		}
 	}
 }

@@ -81,7 +81,7 @@ func TestAGroupOfFunctionsIsOneTransaction(t *testing.T) {
 	}
 	group := g.claimed(t)
 	g.db.Exec(t, "select queues.cancel(?)", ids[2])
-	enginetest.NoError(t, g.worker.runner.CommitGroup(group, &work.News{}, 0))
+	enginetest.NoError(t, g.worker.runner.CommitGroup(group, &work.Wakeups{}, 0))
 	for i, id := range ids {
 		want := "completed 1"
 		if i == 2 {
@@ -110,7 +110,7 @@ func TestAFunctionThatFailsDoesNotHurtItsGroup(t *testing.T) {
 			}
 			group := g.claimed(t)
 			var raised *store.TaskFunctionError
-			if err := g.worker.runner.CommitGroup(group, &work.News{}, 0); !errors.As(err, &raised) || raised.Code != code {
+			if err := g.worker.runner.CommitGroup(group, &work.Wakeups{}, 0); !errors.As(err, &raised) || raised.Code != code {
 				t.Fatalf("the group was committed, or the error is another: %v", err)
 			}
 			if n := g.db.Int(t, "select count(*) from biz.note"); n != 0 {

@@ -93,7 +93,7 @@ func (r rows) Postpone(claim store.Held, reason string, delay time.Duration) []s
 }
 
 // write returns the statements of a group of decisions.
-func (w *Worker) write(group []*work.Decided, news *work.News) (stmts []sqldb.Stmt) {
+func (w *Worker) write(group []*work.Decided, wakeups *work.Wakeups) (stmts []sqldb.Stmt) {
 	var messages []store.TaskError
 	var ended []store.Held
 	var failed []store.TaskFailure
@@ -108,7 +108,7 @@ func (w *Worker) write(group []*work.Decided, news *work.News) (stmts []sqldb.St
 			f.Held = held
 			failed = append(failed, f)
 			if f.Delay != nil {
-				news.At(d.Queue, w.rt.Clock.Now().Add(*f.Delay))
+				wakeups.At(d.Queue, w.rt.Clock.Now().Add(*f.Delay))
 			}
 		case s.ends():
 			ended = append(ended, held)

@@ -81,7 +81,7 @@ func (a *attempt) executed(err error) {
 func (a *attempt) end(err error) {
 	end := func(err error) { a.w.runner.End(a.Item, err) }
 	if err == nil {
-		a.w.rt.Hub.Tell(topic, time.Time{}) // it may have enqueued other tasks
+		a.w.rt.Hub.Notify(topic, time.Time{}) // it may have enqueued other tasks
 		err = failpoint.Hit("task.settled")
 	}
 	switch {

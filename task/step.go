@@ -73,7 +73,7 @@ func (w *Worker) commit(ctx context.Context, i *work.Item, s *step, then func(er
 	case s.function != "" && !w.pace.quick(s.function):
 		alone()
 	default:
-		w.runner.Settle(*d, func(err error) {
+		w.runner.CommitOutcome(*d, func(err error) {
 			switch {
 			case err == nil:
 				then(nil)

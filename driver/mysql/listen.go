@@ -28,7 +28,7 @@ func (db *DB) Notify(ctx context.Context, _ []string) error {
 
 // Listen implements wake.Remote. It reads the sum of the counters every listenEvery. The
 // topics are not known.
-func (db *DB) Listen(ctx context.Context, ready func(), heard func(topic string)) error {
+func (db *DB) Listen(ctx context.Context, ready func(), received func(topic string)) error {
 	last, err := db.wakes(ctx)
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (db *DB) Listen(ctx context.Context, ready func(), heard func(topic string)
 		}
 		if sum != last {
 			last = sum
-			heard("")
+			received("")
 		}
 	}
 }

@@ -23,9 +23,9 @@ type tx struct {
 	conn  *sql.Conn
 	done  bool
 	maria bool
-	// lead precedes the statements on MariaDB. It bounds their waits for locks.
-	lead string
-	// sliced is true if lead bounds the whole time of a statement, because the bound is
+	// prefix precedes the statements on MariaDB. It bounds their waits for locks.
+	prefix string
+	// sliced is true if prefix bounds the whole time of a statement, because the bound is
 	// shorter than a second.
 	sliced bool
 	// meanings and limits are the settings of a caller's session that are changed; see borrow.
@@ -62,10 +62,10 @@ func (t *tx) one(ctx context.Context, s sqldb.Stmt) error {
 	if err := change(ctx); err != nil {
 		return err
 	}
-	if t.lead == "" || s.Exact { // a user's statement may be of a form that takes no lead
+	if t.prefix == "" || s.Exact { // a user's statement may be of a form that takes no prefix
 		return t.StdRunner.Run(ctx, s)
 	}
-	s.SQL = t.lead + s.SQL
+	s.SQL = t.prefix + s.SQL
 	if inner := s.Fail; t.sliced {
 		s.Fail = func(err error) error {
 			err = outOfTime(err)
@@ -88,9 +88,9 @@ func (t *tx) limit(ctx context.Context, wait time.Duration) error {
 		return t.StdRunner.Run(ctx, sqldb.Exec(fmt.Sprintf("set %s = %d", lockWaitTimeout, seconds)))
 	}
 	t.sliced = wait < time.Second
-	t.lead = fmt.Sprintf("set statement %s = %d for ", lockWaitTimeout, seconds)
+	t.prefix = fmt.Sprintf("set statement %s = %d for ", lockWaitTimeout, seconds)
 	if t.sliced {
-		t.lead = fmt.Sprintf("set statement max_statement_time = %.3f for ", wait.Seconds())
+		t.prefix = fmt.Sprintf("set statement max_statement_time = %.3f for ", wait.Seconds())
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func (db *DB) Notify(ctx context.Context, topics []string) error {
 
 // Listen implements wake.Remote. It uses its own connection outside the pool, because
 // LISTEN keeps state in the session.
-func (db *DB) Listen(ctx context.Context, ready func(), heard func(topic string)) error {
+func (db *DB) Listen(ctx context.Context, ready func(), received func(topic string)) error {
 	conn, err := db.main.connect(ctx)
 	if err != nil {
 		return fmt.Errorf("connect to listen: %w", err)
@@ -45,6 +45,6 @@ func (db *DB) Listen(ctx context.Context, ready func(), heard func(topic string)
 		if err != nil {
 			return fmt.Errorf("wait for notifications: %w", err)
 		}
-		heard(notification.Payload)
+		received(notification.Payload)
 	}
 }

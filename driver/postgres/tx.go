@@ -95,7 +95,7 @@ func collect(results pgx.BatchResults, stmts []sqldb.Stmt) error {
 		if err != nil {
 			return sqldb.Failed(i, s, translate(err))
 		}
-		if err := sqldb.Judge(i, s, rows); err != nil {
+		if err := sqldb.CheckRows(i, s, rows); err != nil {
 			return err
 		}
 	}
@@ -207,10 +207,10 @@ func (t *tx) before(users bool) []sqldb.Stmt {
 
 // shift subtracts the number of preceding statements from the index of a failed
 // statement.
-func shift(err error, lead int) error {
+func shift(err error, before int) error {
 	var failed *sqldb.StmtError
 	if errors.As(err, &failed) {
-		failed.Index = max(failed.Index-lead, 0)
+		failed.Index = max(failed.Index-before, 0)
 	}
 	return err
 }
@@ -238,7 +238,7 @@ func (t *tx) Commit(ctx context.Context, last ...sqldb.Stmt) error {
 		t.Rollback()
 		return nil
 	}
-	if judged(last) {
+	if hasChecks(last) {
 		if err := t.Run(ctx, last...); err != nil {
 			return err
 		}
@@ -247,7 +247,7 @@ func (t *tx) Commit(ctx context.Context, last ...sqldb.Stmt) error {
 	return t.commit(ctx, last)
 }
 
-func judged(stmts []sqldb.Stmt) bool {
+func hasChecks(stmts []sqldb.Stmt) bool {
 	for _, s := range stmts {
 		if s.Done != nil {
 			return true

@@ -79,7 +79,7 @@ func (f *feed) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	f.stop = cancel
 	f.idle.Go(func() { f.watch(ctx, f.changed) })
-	f.idle.Go(func() { f.tell(ctx) })
+	f.idle.Go(func() { f.publish(ctx) })
 }
 
 // close waits for the goroutines of the feed. All subscribers must have unsubscribed.
@@ -92,8 +92,8 @@ func (f *feed) changed(kind string) {
 	f.dirty[kind]++
 }
 
-// tell publishes the recorded changes once per coalesce interval.
-func (f *feed) tell(ctx context.Context) {
+// publish publishes the recorded changes once per coalesce interval.
+func (f *feed) publish(ctx context.Context) {
 	for wait(ctx, coalesce) {
 		f.flush()
 	}

@@ -280,15 +280,15 @@ func attemptEvents(attempts []retry.Attempt, steps []fsm.Transition) []Event {
 		step string
 		at   time.Time
 	}
-	told := map[end]bool{}
+	recorded := map[end]bool{}
 	for _, t := range steps {
-		told[end{t.Step, t.Ended}] = true
+		recorded[end{t.Step, t.Ended}] = true
 	}
 	outcomes := map[retry.Outcome]string{retry.Failed: "error", retry.Lost: "crash", retry.Running: "running"}
 	var events []Event
 	for i, shown := range showAttempts(attempts) {
 		outcome, known := outcomes[shown.Outcome]
-		if !known || told[end{shown.Step, attempts[i].Ended}] {
+		if !known || recorded[end{shown.Step, attempts[i].Ended}] {
 			continue // the event of its step describes it
 		}
 		at := shown.BeganAt

@@ -105,12 +105,12 @@ func (a *API) report(req *request, err error) {
 func (a *API) problem(req *request, err error) *Problem {
 	var p *Problem
 	if errors.As(err, &p) {
-		told := *p
-		told.Instance = req.id
+		response := *p
+		response.Instance = req.id
 		if p.Status == http.StatusInternalServerError {
 			a.report(req, err)
 		}
-		return &told
+		return &response
 	}
 	status, code := classify(err)
 	detail := err.Error()

@@ -96,18 +96,18 @@ type ticksInput struct {
 	Zone string `query:"zone" maxLength:"64" doc:"Default: UTC."`
 }
 
-// tellTicks returns the ticks of an expression, for clients that edit one. It stores
+// previewTicks returns the ticks of an expression, for clients that edit one. It stores
 // nothing. An invalid expression is a result, not an error.
-func (a *API) tellTicks(_ context.Context, in *ticksInput) (*One[Ticks], error) {
+func (a *API) previewTicks(_ context.Context, in *ticksInput) (*One[Ticks], error) {
 	ticks, err := cron.Parse(in.Spec, in.Zone)
 	if err != nil {
 		return one(Ticks{Problem: err.Error(), Next: []Time{}}), nil
 	}
-	told := Ticks{Valid: true, Text: ticks.Describe(), Next: []Time{}}
-	for at := ticks.Next(a.rt.Clock.Now()); !at.IsZero() && len(told.Next) < shownTicks; at = ticks.Next(at) {
-		told.Next = append(told.Next, Time(at))
+	preview := Ticks{Valid: true, Text: ticks.Describe(), Next: []Time{}}
+	for at := ticks.Next(a.rt.Clock.Now()); !at.IsZero() && len(preview.Next) < shownTicks; at = ticks.Next(at) {
+		preview.Next = append(preview.Next, Time(at))
 	}
-	return one(told), nil
+	return one(preview), nil
 }
 
 // ScheduleInput is a schedule to be set.

@@ -49,7 +49,7 @@ func (a *API) streamChanges(_ context.Context, in *streamInput) (*huma.StreamRes
 	}
 	response := a.stream(func(ctx context.Context, e *events) error {
 		return e.each(ctx, wake, func() (err error) {
-			seq, err = a.tellChanges(e, seq, resumed, topics)
+			seq, err = a.sendChanges(e, seq, resumed, topics)
 			resumed = true
 			return err
 		})
@@ -62,8 +62,8 @@ func (a *API) streamChanges(_ context.Context, in *streamInput) (*huma.StreamRes
 	return response, nil
 }
 
-// tellChanges sends the changes after seq and returns the number of the last one.
-func (a *API) tellChanges(e *events, seq uint64, resumed bool, topics []string) (uint64, error) {
+// sendChanges sends the changes after seq and returns the number of the last one.
+func (a *API) sendChanges(e *events, seq uint64, resumed bool, topics []string) (uint64, error) {
 	changes, known := a.feed.after(seq)
 	if !resumed || !known {
 		seq = a.feed.now()

@@ -43,7 +43,7 @@ func summarize(ctx context.Context, p *process) (*summary, error) {
 	rt := host.Of(p.eng)
 	for _, w := range rt.Workers.All() {
 		stats, k := w.Stats(), s.kind(w.Kind())
-		k.Done += stats.Settled - stats.Failed
+		k.Done += stats.Committed - stats.Failed
 		k.Failed += stats.Failed
 		k.Running += stats.Running
 	}

@@ -81,7 +81,7 @@ func (c *Claim) Call(ctx context.Context, l Limits, fn func(context.Context) err
 	err := errGone
 	defer func() { // also runs if fn calls runtime.Goexit
 		timer.Stop()
-		call.settle(err)
+		call.finish(err)
 	}()
 	err = Call(func() error { return fn(call) })
 }
@@ -92,13 +92,13 @@ type call struct {
 	claim    *Claim
 	patience time.Duration
 	then     func(error)
-	settled  atomic.Bool
-	returned chan struct{} // created for the watcher, closed by settle
+	finished atomic.Bool
+	returned chan struct{} // created for the watcher, closed by finish
 }
 
-// settle calls then with an error, unless then was called before.
-func (c *call) settle(err error) {
-	if !c.settled.CompareAndSwap(false, true) {
+// finish calls then with an error, unless then was called before.
+func (c *call) finish(err error) {
+	if !c.finished.CompareAndSwap(false, true) {
 		return
 	}
 	c.claim.call.CompareAndSwap(c, nil)
@@ -115,7 +115,7 @@ func (c *call) settle(err error) {
 // patience.
 func (c *call) stop(err error) {
 	c.mu.Lock()
-	stopped := c.returned != nil || c.settled.Load()
+	stopped := c.returned != nil || c.finished.Load()
 	if !stopped {
 		c.returned = make(chan struct{})
 	}
@@ -133,6 +133,6 @@ func (c *call) watch() {
 	select {
 	case <-c.returned:
 	case <-timer.C():
-		c.settle(&AbandonedError{Cause: cause})
+		c.finish(&AbandonedError{Cause: cause})
 	}
 }

@@ -53,7 +53,7 @@ func TestProcessRunsAllThatIsDue(t *testing.T) {
 		n, err := w.Process(context.Background())
 		noError(t, err)
 		equal(t, "runs", n, 49)
-		equal(t, "stats", counted(w), core.Stats{Claimed: 49, Settled: 49})
+		equal(t, "stats", counted(w), core.Stats{Claimed: 49, Committed: 49})
 	})
 }
 
@@ -205,7 +205,7 @@ func TestALostClaimEndsItsContextAndNoOther(t *testing.T) {
 		equal(t, "running", w.Stats().Running, 2)
 		close(b.release)
 		equal(t, "runs", wait(), 3)
-		equal(t, "stats", counted(w), core.Stats{Claimed: 3, Settled: 2, Lost: 1})
+		equal(t, "stats", counted(w), core.Stats{Claimed: 3, Committed: 2, Lost: 1})
 		if errs := table.reported(); len(errs) != 1 || !errors.Is(errs[0], core.ErrLost) {
 			t.Fatalf("reported were %v", errs)
 		}
@@ -256,7 +256,7 @@ func TestAHeartbeatThatFailsOnceIsMadeUpFor(t *testing.T) {
 		pass(3 * lease)
 		close(b.release)
 		equal(t, "runs", wait(), 1)
-		equal(t, "stats", counted(w), core.Stats{Claimed: 1, Settled: 1})
+		equal(t, "stats", counted(w), core.Stats{Claimed: 1, Committed: 1})
 		equal(t, "reported", len(table.reported()), 3)
 	})
 }
@@ -281,7 +281,7 @@ func TestAPanicIsReportedAndFreesItsSlot(t *testing.T) {
 		if len(errs) != 1 || !errors.As(errs[0], &panicked) || panicked.Value != "no" || len(panicked.Stack) == 0 {
 			t.Fatalf("reported were %v", errs)
 		}
-		equal(t, "stats", counted(w), core.Stats{Claimed: 3, Settled: 2, Errors: 1})
+		equal(t, "stats", counted(w), core.Stats{Claimed: 3, Committed: 2, Errors: 1})
 	})
 }
 

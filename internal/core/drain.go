@@ -39,13 +39,13 @@ func (w *Worker) idle(ctx context.Context) bool {
 	stop := context.AfterFunc(ctx, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.settled.Broadcast()
+		w.runEnded.Broadcast()
 	})
 	defer stop()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for len(w.running) > 0 && ctx.Err() == nil {
-		w.settled.Wait()
+		w.runEnded.Wait()
 	}
 	return len(w.running) == 0
 }

@@ -91,10 +91,10 @@ type Kind struct {
 	// it need not wait for that. The context is cancelled early with ErrLost or
 	// ErrStopping as its cause.
 	Begin func(ctx context.Context, c *Claim)
-	// Settling waits for a short, bounded time for uncommitted outcomes, so that claims
+	// AwaitOutcomes waits for a short, bounded time for uncommitted outcomes, so that claims
 	// are not made one by one. It is called before a claim if few slots are free. Nil:
 	// no wait.
-	Settling func(ctx context.Context)
+	AwaitOutcomes func(ctx context.Context)
 	// Extend renews the leases of claims and returns the claims that were lost.
 	Extend func(ctx context.Context, claims []*Claim, lease time.Duration) (lost []*Claim, err error)
 	// Taken returns the claims that were revoked because the work was cancelled, while

@@ -13,9 +13,9 @@ import (
 type Stats struct {
 	// Claimed is the number of claims, Running the number of running work items.
 	Claimed, Running int64
-	// Settled is the number of runs whose outcome was committed. Failed is the number
+	// Committed is the number of runs whose outcome was committed. Failed is the number
 	// of these that were failed attempts.
-	Settled, Failed int64
+	Committed, Failed int64
 	// Lost is the number of runs whose claim was lost.
 	Lost int64
 	// Errors is the number of other runs without a committed outcome.
@@ -27,7 +27,7 @@ type Stats struct {
 // Plus returns the sum of the statistics of two workers.
 func (s Stats) Plus(o Stats) Stats {
 	return Stats{
-		Claimed: s.Claimed + o.Claimed, Running: s.Running + o.Running, Settled: s.Settled + o.Settled, Failed: s.Failed + o.Failed,
+		Claimed: s.Claimed + o.Claimed, Running: s.Running + o.Running, Committed: s.Committed + o.Committed, Failed: s.Failed + o.Failed,
 		Lost: s.Lost + o.Lost, Errors: s.Errors + o.Errors, Took: s.Took.Plus(o.Took), Waited: s.Waited.Plus(o.Waited),
 	}
 }
@@ -37,7 +37,7 @@ func (w *Worker) Stats() Stats {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return Stats{
-		Claimed: w.claimed.Load(), Running: int64(len(w.running)), Settled: w.done.Load(), Failed: w.failures.Load(),
+		Claimed: w.claimed.Load(), Running: int64(len(w.running)), Committed: w.done.Load(), Failed: w.failures.Load(),
 		Lost: w.lost.Load(), Errors: w.failed.Load(), Took: w.took.Counts(), Waited: w.waited.Counts(),
 	}
 }

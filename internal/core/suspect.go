@@ -54,11 +54,11 @@ type Verdict struct {
 	Quarantined bool
 }
 
-// Judge returns the consequence of a crash. An item is quarantined once it has crashed
+// CrashVerdict returns the consequence of a crash. An item is quarantined once it has crashed
 // maxCrashes times, at least maxCrashes-2 of them (and at least once) as the only
 // suspect of its process. Other items that crashed with it may be poison that is not a
 // suspect yet; then at least three crashes as the only suspect are required.
-func Judge(l Loss, maxCrashes int) Verdict {
+func CrashVerdict(l Loss, maxCrashes int) Verdict {
 	v := Verdict{Crashes: l.Crashes + 1, Suspect: l.Suspect || l.Crashes+1 >= min(suspicion, maxCrashes)}
 	if !v.Suspect {
 		return v

@@ -51,7 +51,7 @@ func (c *crew) live() {
 		if i.verdict.Suspect {
 			loss.Lost, loss.Others = suspects, len(lost)-suspects
 		}
-		i.verdict = core.Judge(loss, c.maxCrashes)
+		i.verdict = core.CrashVerdict(loss, c.maxCrashes)
 		if !i.verdict.Quarantined {
 			c.queue = append(c.queue, i)
 		}
@@ -123,7 +123,7 @@ func TestEveryCrashHalvesTheBatch(t *testing.T) {
 		if v.Suspect {
 			lost = min(lost, max(v.Limit, 1))
 		}
-		v = core.Judge(core.Loss{Crashes: v.Crashes, Suspect: v.Suspect, Limit: v.Limit, Lost: lost}, 5)
+		v = core.CrashVerdict(core.Loss{Crashes: v.Crashes, Suspect: v.Suspect, Limit: v.Limit, Lost: lost}, 5)
 		limits = append(limits, v.Limit)
 	}
 	if want := []int{0, 20, 10, 5, 3, 2, 1, 0, -1, -2}; !slices.Equal(limits, want) {

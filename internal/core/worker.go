@@ -55,13 +55,13 @@ type Worker struct {
 
 	mu       sync.Mutex
 	running  map[*Claim]*batch
-	settled  *sync.Cond // signalled when a run ends
-	hungry   bool       // there may be more due work than slots
+	runEnded *sync.Cond // signalled when a run ends
+	moreDue  bool       // there may be more due work than slots
 	stopping bool
 	looked   bool               // the worker has claimed, or tried to
 	rest     context.CancelFunc // called when nothing is running any longer
 	swept    time.Time
-	free     map[*func()]struct{} // called when a hungry worker has free slots again
+	free     map[*func()]struct{} // called when a worker with more due work has free slots again
 
 	claimed, done, failures, lost, failed atomic.Int64
 	took, waited                          histogram.Histogram
@@ -70,7 +70,7 @@ type Worker struct {
 // NewWorker returns a worker. It does not claim before Start or Process is called.
 func NewWorker(kind Kind, options Options) *Worker {
 	w := &Worker{kind: kind, options: options, running: map[*Claim]*batch{}, free: map[*func()]struct{}{}}
-	w.settled = sync.NewCond(&w.mu)
+	w.runEnded = sync.NewCond(&w.mu)
 	if w.outage = options.Outage; w.outage == nil {
 		w.outage = &Outage{}
 	}
@@ -117,7 +117,7 @@ func (w *Worker) Next(ctx context.Context) (time.Duration, bool, error) {
 		return 0, false, err
 	}
 	if len(w.running) >= w.options.Concurrency {
-		w.hungry = true
+		w.moreDue = true
 		wait = max(wait, w.options.Lease/beats)
 	}
 	return wait, ok, err
@@ -160,7 +160,7 @@ func (w *Worker) await(mine *batch, room bool) bool {
 	defer w.mu.Unlock()
 	waited := mine.left > 0
 	for mine.left > 0 && (!room || w.stopping || len(w.running) >= w.options.Concurrency) {
-		w.settled.Wait()
+		w.runEnded.Wait()
 	}
 	return waited
 }
@@ -173,8 +173,8 @@ func (w *Worker) start(ctx context.Context, mine *batch) (total int, full bool, 
 	defer w.claiming.Unlock()
 	for ctx.Err() == nil {
 		slots := w.slots()
-		if w.kind.Settling != nil && slots > 0 && slots < w.options.Concurrency/2 {
-			w.kind.Settling(ctx)
+		if w.kind.AwaitOutcomes != nil && slots > 0 && slots < w.options.Concurrency/2 {
+			w.kind.AwaitOutcomes(ctx)
 			slots = w.slots()
 		}
 		if slots == 0 {
@@ -189,7 +189,7 @@ func (w *Worker) start(ctx context.Context, mine *batch) (total int, full bool, 
 	return total, false, nil
 }
 
-// slots returns the number of free slots. If there are none, the worker is hungry.
+// slots returns the number of free slots. If there are none, moreDue is set.
 func (w *Worker) slots() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -198,7 +198,7 @@ func (w *Worker) slots() int {
 	}
 	w.looked = true
 	slots := w.options.Concurrency - len(w.running)
-	w.hungry = slots <= 0
+	w.moreDue = slots <= 0
 	return max(slots, 0)
 }
 
@@ -320,13 +320,13 @@ func (w *Worker) ended(c *Claim) (free []func()) {
 	if len(w.running) == 0 {
 		w.rest()
 	}
-	if w.hungry && !w.stopping {
-		w.hungry = false
+	if w.moreDue && !w.stopping {
+		w.moreDue = false
 		for fn := range w.free {
 			free = append(free, *fn)
 		}
 	}
-	w.settled.Broadcast()
+	w.runEnded.Broadcast()
 	return free
 }
 

@@ -18,10 +18,10 @@ type span struct {
 	reached int64
 }
 
-// settled is a time after a change of the clocks by which all repeated times have been
+// clockChangeSpan is a time after a change of the clocks by which all repeated times have been
 // shown. No zone ever put its clocks back by more than a day, or changed them twice
 // within three days.
-const settled = 2 * daySeconds
+const clockChangeSpan = 2 * daySeconds
 
 // spans returns the spans of a zone from an instant on. The first span may start before
 // the instant, and the last is cut off at the limit.
@@ -43,7 +43,7 @@ func spans(from, limit int64, zone *time.Location) iter.Seq[span] {
 func spanAt(instant int64, zone *time.Location) span {
 	s := bounds(instant, zone)
 	s.reached = s.start + s.offset
-	if instant-s.start < settled {
+	if instant-s.start < clockChangeSpan {
 		s.reached = s.start + bounds(s.start-1, zone).offset
 	}
 	return s

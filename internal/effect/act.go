@@ -67,10 +67,10 @@ func Retry(run Run, st *store.Store, id string, now store.Now) (store.Hook, erro
 	if err := run(st.UnendHook(h.Item, &ended), st.Hooks().Unready(h.Item, &waited)); err != nil {
 		return h, err
 	}
-	due := st.HastenHook(h.Item, now)
+	due := st.MakeHookDue(h.Item, now)
 	switch {
 	case ended > 0:
-		due = st.ReviveHook(h.Item, now)
+		due = st.RestartHook(h.Item, now)
 	case waited == 0:
 		return h, &RefusedError{Status: store.StatusRunning}
 	}

@@ -102,7 +102,7 @@ func reap(ctx context.Context, r *Runner, tx sqldb.Tx) error {
 	if err := tx.Run(ctx, list); err != nil {
 		return err
 	}
-	_, err := r.Reap(ctx, tx, leases, &work.News{})
+	_, err := r.Reap(ctx, tx, leases, &work.Wakeups{})
 	return err
 }
 

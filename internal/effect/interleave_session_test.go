@@ -69,7 +69,7 @@ func (s *stage) outcome(name string, mutate mutation, token, held int, status st
 // settle commits outcomes as the committer does: after an error that may be of one outcome
 // only, one by one, and an outcome that the database refuses becomes a failure.
 func (s *stage) settle(name string, r *Runner, group []*work.Decided, held int) error {
-	err := r.CommitGroup(group, &work.News{}, 0)
+	err := r.CommitGroup(group, &work.Wakeups{}, 0)
 	if sqldb.Refused(err) && len(group) > 1 {
 		for i, d := range group {
 			r.Leased(d.Token, held-i)
@@ -80,7 +80,7 @@ func (s *stage) settle(name string, r *Runner, group []*work.Decided, held int) 
 		return nil
 	}
 	if sqldb.Refused(err) && refused(group[0], err) {
-		err = r.CommitGroup(group, &work.News{}, 0)
+		err = r.CommitGroup(group, &work.Wakeups{}, 0)
 	}
 	if err == nil {
 		s.Tell(name, verdict(group[len(group)-1]))
@@ -128,7 +128,7 @@ func (s *stage) write(ctx context.Context, name string, r *Runner, d *work.Decid
 		return err
 	case d.Taken:
 		s.Tell(name, "taken")
-		return r.CommitGroup([]*work.Decided{d}, &work.News{}, 0) // the claim ends
+		return r.CommitGroup([]*work.Decided{d}, &work.Wakeups{}, 0) // the claim ends
 	}
 	s.Tell(name, verdict(d))
 	return nil

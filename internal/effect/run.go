@@ -112,7 +112,7 @@ func (r *Runner) lock(group []*work.Decided, all bool) []sqldb.Stmt {
 }
 
 // write returns the statements of a group of outcomes.
-func (r *Runner) write(group []*work.Decided, news *work.News) []sqldb.Stmt {
+func (r *Runner) write(group []*work.Decided, wakeups *work.Wakeups) []sqldb.Stmt {
 	var ends []store.HookEnd
 	var tried []store.FailedHook
 	var attempts []store.FailedStep
@@ -133,7 +133,7 @@ func (r *Runner) write(group []*work.Decided, news *work.News) []sqldb.Stmt {
 		if o.status == "" {
 			failure.Delay = &o.delay
 			ready = append(ready, d.ID)
-			news.At(d.Queue, r.rt.Clock.Now().Add(o.delay))
+			wakeups.At(d.Queue, r.rt.Clock.Now().Add(o.delay))
 		}
 		tried = append(tried, failure)
 		attempts = append(attempts, store.FailedStep{ID: d.ID, Number: o.row.Attempts + o.row.Crashes + 1, Error: o.err, Took: o.took})
@@ -165,6 +165,6 @@ func refused(d *work.Decided, cause error) bool {
 }
 
 // quarantine quarantines a hook that has crashed too many processes.
-func (r *Runner) quarantine(ctx context.Context, tx sqldb.Tx, id, message string, _ *work.News) error {
+func (r *Runner) quarantine(ctx context.Context, tx sqldb.Tx, id, message string, _ *work.Wakeups) error {
 	return tx.Run(ctx, r.rt.Store.QuarantineHook(id, message, r.rt.Now())...)
 }

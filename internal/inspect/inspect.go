@@ -60,7 +60,7 @@ func (i *Inspector) read(ctx context.Context, stmts ...sqldb.Stmt) error {
 
 // now returns the time that decides which work is due.
 func (i *Inspector) now(ctx context.Context, run sqldb.Runner) (now time.Time, err error) {
-	err = run.Run(ctx, i.rt.Store.TellTime(i.rt.Now(), func(t time.Time) { now = t }))
+	err = run.Run(ctx, i.rt.Store.ReadTime(i.rt.Now(), func(t time.Time) { now = t }))
 	return now, err
 }
 

@@ -81,7 +81,7 @@ func (i *Inspector) FindInstances(ctx context.Context, f Instances, cursor strin
 		if err != nil || len(found) == 0 {
 			return nil, err
 		}
-		return found, i.judge(ctx, f, found)
+		return found, i.markMatching(ctx, f, found)
 	})
 	if err != nil {
 		return nil, "", fmt.Errorf("list instances: %w", err)
@@ -89,8 +89,8 @@ func (i *Inspector) FindInstances(ctx context.Context, f Instances, cursor strin
 	return ids, next, nil
 }
 
-// judge marks the candidates that match the filter.
-func (i *Inspector) judge(ctx context.Context, f Instances, found []candidate) error {
+// markMatching marks the candidates that match the filter.
+func (i *Inspector) markMatching(ctx context.Context, f Instances, found []candidate) error {
 	index := map[string]int{}
 	ids := make([]string, len(found))
 	for n, c := range found {

@@ -44,7 +44,7 @@ func (i *Inspector) Search(ctx context.Context, text string) ([]store.Hit, error
 	hits = append(hits, names...)
 	var now time.Time
 	at := func() time.Time { return now }
-	stmts := []sqldb.Stmt{i.rt.Store.TellTime(i.rt.Now(), func(t time.Time) { now = t })}
+	stmts := []sqldb.Stmt{i.rt.Store.ReadTime(i.rt.Now(), func(t time.Time) { now = t })}
 	if ids, ok := uuids(text); ok {
 		stmts = append(stmts, i.rt.Store.SearchHooks(prefix(text), &ids, at, add), i.rt.Store.SearchInstances(ids, add))
 	} else {

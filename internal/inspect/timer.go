@@ -65,9 +65,9 @@ func (i *Inspector) Timers(ctx context.Context, f Timers, cursor string, limit i
 	walks, rows := i.timerWalks(f), map[string]store.AlarmPlace{}
 	ids, next, err := i.page(ctx, at, limit, func(ctx context.Context, at position, size int) (all []candidate, err error) {
 		var now time.Time
-		tell := i.rt.Store.TellTime(i.rt.Now(), func(t time.Time) { now = t })
+		readTime := i.rt.Store.ReadTime(i.rt.Now(), func(t time.Time) { now = t })
 		for n := at.Stage; n < len(walks) && len(all) < size; n++ {
-			err := i.read(ctx, tell, walks[n](timerPlace(at), size-len(all), func(p store.AlarmPlace) {
+			err := i.read(ctx, readTime, walks[n](timerPlace(at), size-len(all), func(p store.AlarmPlace) {
 				p.Status = store.Refine(p.Status, 0, p.Due, now)
 				c := candidate{id: fmt.Sprint(n, p.Actor, p.AlarmID), at: timerPosition(n, p), matches: f.matches(p)}
 				all, rows[c.id] = append(all, c), p

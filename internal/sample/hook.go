@@ -26,16 +26,16 @@ func (s *Shop) defineHooks() (err error) {
 		return err
 	}
 	patient := retry.Policy{Kind: retry.KindExponential, MaxAttempts: 6, Initial: time.Second, Factor: 2, Max: 20 * time.Second, Jitter: 0.2}
-	s.warehouse, err = hook.Define(s.hooks, "tell-warehouse", s.tell(0.4, errBusy), &hook.HandlerOptions{Retry: patient})
+	s.warehouse, err = hook.Define(s.hooks, "tell-warehouse", s.callService(0.4, errBusy), &hook.HandlerOptions{Retry: patient})
 	if err != nil {
 		return err
 	}
-	s.invoice, err = hook.Define(s.hooks, "book-invoice", s.tell(0.3, errRefuse), &hook.HandlerOptions{Retry: retry.Fixed(3, 2*time.Second)})
+	s.invoice, err = hook.Define(s.hooks, "book-invoice", s.callService(0.3, errRefuse), &hook.HandlerOptions{Retry: retry.Fixed(3, 2*time.Second)})
 	return err
 }
 
-// tell returns a handler that calls a service that often fails.
-func (s *Shop) tell(failing float64, failure error) func(context.Context, Notice) error {
+// callService returns a handler that calls a service that often fails.
+func (s *Shop) callService(failing float64, failure error) func(context.Context, Notice) error {
 	return func(ctx context.Context, _ Notice) error {
 		if err := s.pause(ctx, s.between(50*time.Millisecond, 500*time.Millisecond)); err != nil {
 			return err

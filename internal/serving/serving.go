@@ -63,7 +63,7 @@ func Find(ctx context.Context, rt *host.Runtime) ([]Unserved, error) {
 	}
 	defer tx.Rollback()
 	s := &search{st: rt.Store, run: tx}
-	err = tx.Run(ctx, rt.Store.TellTime(rt.Now(), func(t time.Time) { s.now = t }), rt.Store.Nodes(rt.Now(), s.node))
+	err = tx.Run(ctx, rt.Store.ReadTime(rt.Now(), func(t time.Time) { s.now = t }), rt.Store.Nodes(rt.Now(), s.node))
 	for _, look := range []func(context.Context) error{s.instances, s.unrouted, s.hooks, s.tasks, s.alarms, s.schedules} {
 		if err == nil {
 			err = look(ctx)

@@ -105,8 +105,8 @@ func Failed(i int, s Stmt, err error) error {
 	return &StmtError{Index: i, Err: err}
 }
 
-// judge passes the row count of statement i to its Done.
-func judge(i int, s Stmt, rows int64) error {
+// checkRows passes the row count of statement i to its Done.
+func checkRows(i int, s Stmt, rows int64) error {
 	if s.Done == nil {
 		return nil
 	}
@@ -116,8 +116,8 @@ func judge(i int, s Stmt, rows int64) error {
 	return nil
 }
 
-// Judge passes the row count of statement i to its Done, for drivers.
-func Judge(i int, s Stmt, rows int64) error { return judge(i, s, rows) }
+// CheckRows passes the row count of statement i to its Done, for drivers.
+func CheckRows(i int, s Stmt, rows int64) error { return checkRows(i, s, rows) }
 
 // One returns a Done that requires exactly one row and returns otherwise if there is none.
 func One(otherwise error) func(int64) error {

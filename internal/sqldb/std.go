@@ -31,7 +31,7 @@ func (r StdRunner) Run(ctx context.Context, stmts ...Stmt) error {
 		if err != nil {
 			return Failed(i, s, r.Dialect.Translate(err))
 		}
-		if err := judge(i, s, rows); err != nil {
+		if err := checkRows(i, s, rows); err != nil {
 			return err
 		}
 	}

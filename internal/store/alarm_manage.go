@@ -22,9 +22,9 @@ func (s *Store) SkipAlarm(item string, to time.Time) sqldb.Stmt {
 	return s.stmt("AlarmSkip", to, item)
 }
 
-// ReviveAlarms returns the statement that makes locked dead letters due now.
-func (s *Store) ReviveAlarms(items []string, now Now, revived *int64) sqldb.Stmt {
-	return counted(s.stmt("AlarmRevive", at(now), one(items)), revived)
+// RestartAlarms returns the statement that makes locked dead letters due now.
+func (s *Store) RestartAlarms(items []string, now Now, restarted *int64) sqldb.Stmt {
+	return counted(s.stmt("AlarmRevive", at(now), one(items)), restarted)
 }
 
 // CancelAlarm returns the statements that lock and remove an alarm. removed is called with the

@@ -66,16 +66,16 @@ func (s *Store) TryAlarms(all []FailedAlarm, now Now) sqldb.Stmt {
 	), at(now))
 }
 
-// YieldAlarms returns the statement that resets the crash counts of alarms that were scheduled
+// ResetAlarmCrashes returns the statement that resets the crash counts of alarms that were scheduled
 // again while they ran.
-func (s *Store) YieldAlarms(all []FiredAlarm) sqldb.Stmt {
+func (s *Store) ResetAlarmCrashes(all []FiredAlarm) sqldb.Stmt {
 	return s.stmt("AlarmYield", firedColumns(all, func(f FiredAlarm) FiredAlarm { return f }))
 }
 
-// BuryAlarm returns the statements that keep a tick of a recurring alarm as a separate dead
+// InsertDeadAlarm returns the statements that keep a tick of a recurring alarm as a separate dead
 // letter, with its attempts. item and id identify the dead letter; attempts is the number of
 // attempts of the tick.
-func (s *Store) BuryAlarm(f FiredAlarm, key AlarmKey, item, id, payload, message string, attempts int) []sqldb.Stmt {
+func (s *Store) InsertDeadAlarm(f FiredAlarm, key AlarmKey, item, id, payload, message string, attempts int) []sqldb.Stmt {
 	key.ID = id
 	return []sqldb.Stmt{
 		s.stmt("AlarmBury", item, id, s.sealAlarm(payload, key), message, f.Item, f.Generation),

@@ -96,9 +96,9 @@ type ConsumerOutcome struct {
 	Stopped bool
 }
 
-// SettleConsumer returns the statement that ends a lease with an outcome. lost is set to
+// CommitConsumer returns the statement that ends a lease with an outcome. lost is set to
 // whether the lease or the position was changed by others.
-func (s *Store) SettleConsumer(o ConsumerOutcome, now Now, lost *bool) sqldb.Stmt {
+func (s *Store) CommitConsumer(o ConsumerOutcome, now Now, lost *bool) sqldb.Stmt {
 	return outcome(s.stmt("ConsumerSettle", o.To, o.Moved, o.Attempts, o.Crashes, unlessZero(o.BatchLimit), at(now), microseconds(o.Delay), o.Error, s.dialect.Bool(o.Stopped), o.Name, o.Token, o.From), lost)
 }
 

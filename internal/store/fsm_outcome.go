@@ -23,8 +23,8 @@ func (s *Store) ShareLeases(tokens []string, alive func(token string)) sqldb.Stm
 	return oneColumn(s.stmt("LeaseShare", one(tokens)), alive)
 }
 
-// SeeLeases is ShareLeases without the lock.
-func (s *Store) SeeLeases(tokens []string, alive func(token string)) sqldb.Stmt {
+// FindLeases is ShareLeases without the lock.
+func (s *Store) FindLeases(tokens []string, alive func(token string)) sqldb.Stmt {
 	return oneColumn(s.stmt("LeaseSee", one(tokens)), alive)
 }
 

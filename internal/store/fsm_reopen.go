@@ -7,9 +7,9 @@ import "github.com/perdure/perdure/internal/sqldb"
 // barrier. Recount replaces it.
 const Uncounted = 1_000_000_000
 
-// ReviveInstances returns the statements that reopen finished instances. Their unique keys must
+// ReopenInstances returns the statements that reopen finished instances. Their unique keys must
 // have been entered again before.
-func (s *Store) ReviveInstances(ids []string, now Now) []sqldb.Stmt {
+func (s *Store) ReopenInstances(ids []string, now Now) []sqldb.Stmt {
 	return []sqldb.Stmt{s.stmt("InstanceReset", at(now), one(ids)), s.stmt("DeadlineEnter", one(ids)), s.stmt("FinishedRevive", one(ids))}
 }
 

@@ -60,8 +60,8 @@ func scheduleRow(found func(Schedule)) func(sqldb.Scan) error {
 	})
 }
 
-// TellTime returns the statement that reads the time with which due times are compared.
-func (s *Store) TellTime(now Now, found func(time.Time)) sqldb.Stmt {
+// ReadTime returns the statement that reads the time with which due times are compared.
+func (s *Store) ReadTime(now Now, found func(time.Time)) sqldb.Stmt {
 	return oneColumn(s.stmt("ScheduleNow", at(now)), func(t time.Time) { found(t.UTC()) })
 }
 

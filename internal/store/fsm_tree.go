@@ -124,8 +124,8 @@ func (s *Store) TakeLeasesOf(ids []string, found func(token string)) sqldb.Stmt 
 	return oneColumn(s.stmt("LeaseTakeMany", one(ids)), found)
 }
 
-// Doomed is the data that is needed to finish an instance from outside.
-type Doomed struct {
+// Unfinished is the data that is needed to finish an instance from outside.
+type Unfinished struct {
 	Instance
 	Queue string
 	// CancelStep is the step that runs when the instance is cancelled, if its
@@ -133,11 +133,11 @@ type Doomed struct {
 	CancelStep *string
 }
 
-// DoomedInstances returns the statement that reads instances that are about to be finished.
-func (s *Store) DoomedInstances(ids []string, found func(Doomed)) sqldb.Stmt {
+// ReadUnfinished returns the statement that reads instances that are about to be finished.
+func (s *Store) ReadUnfinished(ids []string, found func(Unfinished)) sqldb.Stmt {
 	read := s.stmt("InstanceEndsMany", one(ids))
 	read.Row = func(scan sqldb.Scan) error {
-		var e Doomed
+		var e Unfinished
 		var awaits, seen *string
 		err := scan(&e.ID, &e.Step, &e.Attempt, &e.Crashes, &e.Fanout, &e.Parent, &e.ParentFanout, &e.Partition, &e.UniqueName, &e.UniqueKey, &e.UniqueScope,
 			&e.Deadline, &e.Queue, &awaits, &seen, &e.CancelReason, &e.CancelStep)
@@ -163,8 +163,8 @@ func (s *Store) TakeBarriers(parents []string, found func(parent string)) sqldb.
 	return oneColumn(s.stmt("BarrierTakeMany", one(parents)), found)
 }
 
-// SeeBarriers returns the statement that finds the barriers of parents.
-func (s *Store) SeeBarriers(parents []string, found func(parent string)) sqldb.Stmt {
+// FindBarriers returns the statement that finds the barriers of parents.
+func (s *Store) FindBarriers(parents []string, found func(parent string)) sqldb.Stmt {
 	return oneColumn(s.stmt("BarrierSeeMany", one(parents)), found)
 }
 

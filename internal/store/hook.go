@@ -184,13 +184,13 @@ func (s *Store) UnendHook(item string, removed *int64) sqldb.Stmt {
 	return counted(s.stmt("HookUnend", item), removed)
 }
 
-// ReviveHook returns the statement that makes a hook start over now.
-func (s *Store) ReviveHook(item string, now Now) sqldb.Stmt {
+// RestartHook returns the statement that makes a hook start over now.
+func (s *Store) RestartHook(item string, now Now) sqldb.Stmt {
 	return s.stmt("HookRevive", at(now), item)
 }
 
-// HastenHook returns the statement that makes a hook due now.
-func (s *Store) HastenHook(item string, now Now) sqldb.Stmt {
+// MakeHookDue returns the statement that makes a hook due now.
+func (s *Store) MakeHookDue(item string, now Now) sqldb.Stmt {
 	return s.stmt("HookHasten", at(now), item)
 }
 

@@ -98,7 +98,7 @@ func (s *Store) ClaimTasks(ctx context.Context, run sqldb.Runner, c TaskClaim, n
 	if err := run.Run(ctx, append(append(s.TaskClock(now), reap...), claim)...); err != nil {
 		return nil, nil, err
 	}
-	return claimed, crashed, s.tellCrashes(ctx, run, crashed, now)
+	return claimed, crashed, s.recordCrashes(ctx, run, crashed, now)
 }
 
 // reapTasks returns the statements that return expired claims.
@@ -123,20 +123,20 @@ func (s *Store) reapTasks(c TaskClaim, now Now, crashed func(TaskCrash)) []sqldb
 	return []sqldb.Stmt{own, reap}
 }
 
-// tellCrashes records the crashes if the database has no functions that do so.
-func (s *Store) tellCrashes(ctx context.Context, run sqldb.Runner, crashed []TaskCrash, now Now) error {
+// recordCrashes records the crashes if the database has no functions that do so.
+func (s *Store) recordCrashes(ctx context.Context, run sqldb.Runner, crashed []TaskCrash, now Now) error {
 	if s.dialect.HasFunctions() {
 		return nil
 	}
-	var told []sqldb.Stmt
+	var stmts []sqldb.Stmt
 	for _, c := range crashed {
 		message := "worker was lost while the task ran"
 		if c.Status == "quarantined" {
 			message += "; quarantined"
 		}
-		told = append(told, s.task("TaskTell", now, c.ID, message))
+		stmts = append(stmts, s.task("TaskTell", now, c.ID, message))
 	}
-	return run.Run(ctx, told...)
+	return run.Run(ctx, stmts...)
 }
 
 // ReportUnroutedTasks records an error for the oldest due task of each type that is not among
@@ -146,14 +146,14 @@ func (s *Store) ReportUnroutedTasks(ctx context.Context, run sqldb.Runner, types
 	if s.dialect.HasFunctions() {
 		return run.Run(ctx, append(s.TaskClock(now), ignored(report))...)
 	}
-	var told []sqldb.Stmt
+	var stmts []sqldb.Stmt
 	report = twoColumns(report, func(id int64, name string) {
-		told = append(told, s.task("TaskTell", now, id, "no worker knows task type "+name))
+		stmts = append(stmts, s.task("TaskTell", now, id, "no worker knows task type "+name))
 	})
 	if err := run.Run(ctx, report); err != nil {
 		return err
 	}
-	return run.Run(ctx, told...)
+	return run.Run(ctx, stmts...)
 }
 
 // NextTask returns the statements that read the time until a task of these types is due or a

@@ -75,9 +75,9 @@ func taskRow(found func(TaskRow)) func(sqldb.Scan) error {
 // taskStatus names the columns of a task's status.
 var taskStatus = statusOf{place: "status", attempts: "attempts", due: "scheduled_at", words: taskWords}
 
-// ReviveTask returns the statements that make a task due now unless it is running. changed is
+// RestartTask returns the statements that make a task due now unless it is running. changed is
 // set to the number of changed tasks.
-func (s *Store) ReviveTask(id int64, now Now, changed *int64) []sqldb.Stmt {
+func (s *Store) RestartTask(id int64, now Now, changed *int64) []sqldb.Stmt {
 	return append(s.TaskClock(now), counted(s.task("TaskRevive", now, id), changed))
 }
 

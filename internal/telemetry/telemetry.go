@@ -79,7 +79,7 @@ func (e *Exporter) work(s samples) {
 		for _, o := range []struct {
 			outcome string
 			n       int64
-		}{{"done", stats.Settled - stats.Failed}, {"failed", stats.Failed}, {"lost", stats.Lost}, {"error", stats.Errors}} {
+		}{{"done", stats.Committed - stats.Failed}, {"failed", stats.Failed}, {"lost", stats.Lost}, {"error", stats.Errors}} {
 			s.add(workFinished, float64(o.n), kind, queue, o.outcome)
 		}
 		s.add(workRunning, float64(stats.Running), kind, queue)

@@ -36,13 +36,13 @@ var errAgain = errors.New("row is no longer locked")
 
 // unblock removes the units that need the locked row of the culprit from the group. Their
 // callers continue in apart.
-func (c *Committer) unblock(group []*job, culprit *CulpritError) (rest []*job) {
-	if culprit.Row != "" {
-		c.jams.note(culprit.Row)
+func (c *Committer) unblock(group []*job, failed *UnitError) (rest []*job) {
+	if failed.Row != "" {
+		c.jams.note(failed.Row)
 	}
 	for _, j := range group {
-		if j == culprit.job || culprit.Row != "" && j.unit.needs(culprit.Row) {
-			j.done <- &blockedError{row: culprit.Row, err: bare(culprit)}
+		if j == failed.job || failed.Row != "" && j.unit.needs(failed.Row) {
+			j.done <- &blockedError{row: failed.Row, err: bare(failed)}
 			continue
 		}
 		rest = append(rest, j)
@@ -75,16 +75,16 @@ func (c *Committer) apart(ctx context.Context, u *Unit, row string) error {
 	}
 	for attempt := 1; ; attempt++ {
 		err := c.apartOnce(ctx, u, ApartWait(attempt))
-		var culprit *CulpritError
+		var failed *UnitError
 		switch {
 		case ctx.Err() != nil && !sqldb.IsUncertain(err) && err != nil:
 			j.turn <- struct{}{}
 			return rowLocked(ctx, err)
-		case sqldb.IsLocked(err) && errors.As(err, &culprit) && (culprit.Row == row || culprit.Row == ""):
+		case sqldb.IsLocked(err) && errors.As(err, &failed) && (failed.Row == row || failed.Row == ""):
 			continue
-		case sqldb.IsLocked(err) && errors.As(err, &culprit): // it got this row and waits for another
+		case sqldb.IsLocked(err) && errors.As(err, &failed): // it got this row and waits for another
 			c.jams.clear(j)
-			return c.apart(ctx, u, culprit.Row)
+			return c.apart(ctx, u, failed.Row)
 		case sqldb.IsTransient(err) && attempt < maxAlone:
 			Pause(ctx, attempt)
 			continue
@@ -115,12 +115,12 @@ func (c *Committer) apartOnce(ctx context.Context, u *Unit, wait time.Duration) 
 	group := []*job{{unit: u, ctx: ctx}}
 	last, err := c.Apply(ctx, tx, []*Unit{u}, How{Arrays: true, Rows: Within(ctx, wait), Counter: CounterWait(ctx)})
 	if err != nil {
-		return c.judge(err, group)
+		return c.attributeJob(err, group)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return c.judge(tx.Commit(ctx, last...), group)
+	return c.attributeJob(tx.Commit(ctx, last...), group)
 }
 
 // Enter waits for the permission to wait for a locked row in a transaction. The caller must

@@ -214,29 +214,29 @@ func (c *Committer) commit(group []*job) {
 	wait := groupWait
 	for attempt := 1; len(group) > 1; {
 		err := c.try(group, wait)
-		if settled(group, err) {
+		if sendOutcome(group, err) {
 			group = nil
 			break
 		}
 		if group = present(group); errors.Is(err, errLeft) {
 			continue
 		}
-		var culprit *CulpritError
+		var failed *UnitError
 		switch {
-		case sqldb.IsLocked(err) && errors.As(err, &culprit):
-			group, wait = c.unblock(group, culprit), groupRetry
-		case sqldb.IsTransient(err) && !errors.As(err, &culprit) && attempt < maxAlone:
+		case sqldb.IsLocked(err) && errors.As(err, &failed):
+			group, wait = c.unblock(group, failed), groupRetry
+		case sqldb.IsTransient(err) && !errors.As(err, &failed) && attempt < maxAlone:
 			attempt++ // it belongs to no unit: the counter is locked, or the connection was lost
 			Pause(context.Background(), attempt)
 		case sqldb.IsLocked(err): // the counter
 			deliver(append(group, evicted...), err)
 			return
-		case sqldb.IsTransient(err) || culprit == nil || len(evicted) == maxEvictions:
+		case sqldb.IsTransient(err) || failed == nil || len(evicted) == maxEvictions:
 			c.each(append(group, evicted...))
 			return
 		default:
-			evicted = append(evicted, culprit.job)
-			group = without(group, culprit.job)
+			evicted = append(evicted, failed.job)
+			group = without(group, failed.job)
 		}
 	}
 	c.each(append(group, evicted...))
@@ -245,21 +245,21 @@ func (c *Committer) commit(group []*job) {
 // each commits units one by one.
 func (c *Committer) each(group []*job) {
 	for _, j := range group {
-		c.alone(j)
+		c.commitSingle(j)
 	}
 }
 
-// alone commits one unit in its own transaction, retrying transient errors.
-func (c *Committer) alone(j *job) {
+// commitSingle commits one unit in its own transaction, retrying transient errors.
+func (c *Committer) commitSingle(j *job) {
 	for attempt := 1; j.state.Load() != left; attempt++ {
 		err := c.try([]*job{j}, groupWait)
-		if errors.Is(err, errLeft) || settled([]*job{j}, err) {
+		if errors.Is(err, errLeft) || sendOutcome([]*job{j}, err) {
 			return
 		}
-		var culprit *CulpritError
+		var failed *UnitError
 		switch {
-		case sqldb.IsLocked(err) && errors.As(err, &culprit):
-			c.unblock([]*job{j}, culprit)
+		case sqldb.IsLocked(err) && errors.As(err, &failed):
+			c.unblock([]*job{j}, failed)
 			return
 		case !sqldb.IsTransient(err) || attempt >= maxAlone:
 			j.done <- bare(err)
@@ -290,7 +290,7 @@ func (c *Committer) try(group []*job, wait time.Duration) (err error) {
 	}
 	last, err := c.Apply(ctx, tx, units, How{Arrays: true, Rows: wait, Counter: patience(group)})
 	if err != nil {
-		return c.judge(err, group)
+		return c.attributeJob(err, group)
 	}
 	if !c.seal(group) {
 		return errLeft
@@ -301,7 +301,7 @@ func (c *Committer) try(group []*job, wait time.Duration) (err error) {
 	} else if !sqldb.IsUncertain(err) {
 		c.unseal(group)
 	}
-	return c.judge(err, group)
+	return c.attributeJob(err, group)
 }
 
 func (c *Committer) begin(ctx context.Context) (sqldb.Tx, error) {
@@ -310,9 +310,9 @@ func (c *Committer) begin(ctx context.Context) (sqldb.Tx, error) {
 	return c.Store.DB().Begin(ctx, sqldb.Group)
 }
 
-// settled sends the outcome to all units of a group if they have the same outcome:
+// sendOutcome sends the outcome to all units of a group if they have the same outcome:
 // committed or uncertain. It reports whether it did.
-func settled(group []*job, err error) bool {
+func sendOutcome(group []*job, err error) bool {
 	var uncertain *sqldb.Uncertain
 	if err != nil && !errors.As(err, &uncertain) {
 		return false
@@ -329,7 +329,7 @@ func settled(group []*job, err error) bool {
 
 // bare removes the wrapping error that only the committer needs.
 func bare(err error) error {
-	var e *CulpritError
+	var e *UnitError
 	if errors.As(err, &e) {
 		return e.Err
 	}

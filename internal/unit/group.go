@@ -20,13 +20,13 @@ func patience(group []*job) time.Duration {
 	return max(wait, groupRetry)
 }
 
-// judge adds the job to the error of one unit. It notes that the outbox counter is locked,
+// attributeJob adds the job to the error of one unit. It notes that the outbox counter is locked,
 // which is an error of no unit.
-func (c *Committer) judge(err error, group []*job) error {
-	var culprit *CulpritError
+func (c *Committer) attributeJob(err error, group []*job) error {
+	var failed *UnitError
 	switch {
-	case errors.As(err, &culprit):
-		culprit.job = group[culprit.Unit]
+	case errors.As(err, &failed):
+		failed.job = group[failed.Unit]
 	case sqldb.IsLocked(err):
 		c.holder.CompareAndSwap(nil, new(string))
 	}

@@ -82,12 +82,12 @@ type Writer struct {
 // reservation of their numbers is the last lock that the transaction takes. It is in the
 // returned statements if the database supports that, otherwise at the end of Apply.
 //
-// An error that belongs to one unit is a *CulpritError.
+// An error that belongs to one unit is a *UnitError.
 func (w Writer) Apply(ctx context.Context, run sqldb.Runner, units []*Unit, how How) ([]sqldb.Stmt, error) {
 	emitting := w.emitting(units)
 	for _, place := range emitting {
 		if err := units[place].prepare(); err != nil {
-			return nil, &CulpritError{Unit: place, Err: err}
+			return nil, &UnitError{Unit: place, Err: err}
 		}
 	}
 	stmts, owner := gather(units)
@@ -108,7 +108,7 @@ func (w Writer) Apply(ctx context.Context, run sqldb.Runner, units []*Unit, how 
 		rest = append(rest, w.Store.ClaimAuditChain(func(h audit.Head) { head = h }))
 	}
 	if err := run.Run(ctx, slices.Concat(first, stmts, rest)...); err != nil {
-		return nil, blame(err, len(first), stmts, owner)
+		return nil, attribute(err, len(first), stmts, owner)
 	}
 	last, err := w.recording(ctx, run, acts, head)
 	if err != nil || !reserve {
@@ -174,7 +174,7 @@ func (w Writer) appending(units []*Unit, emitting []int) ([]sqldb.Stmt, error) {
 		u := units[place]
 		refs, err := u.refs()
 		if err != nil {
-			return nil, &CulpritError{Unit: place, Err: err}
+			return nil, &UnitError{Unit: place, Err: err}
 		}
 		drafts[i] = store.Draft{Unit: u.ID, Payload: u.draft.payload, Nonce: u.draft.nonce, Refs: refs}
 	}
@@ -191,7 +191,7 @@ func (w Writer) inserting(units []*Unit, emitting []int, clock store.Clock) ([]s
 		u := units[place]
 		refs, err := u.refs()
 		if err != nil {
-			return nil, &CulpritError{Unit: place, Err: err}
+			return nil, &UnitError{Unit: place, Err: err}
 		}
 		stamp := outbox.NewStamp(clock.Incarnation, first+uint64(i), 0)
 		entries[i] = store.Entry{Stamp: stamp[:], Unit: u.ID, Payload: u.draft.at(stamp), Refs: refs, Created: now}
@@ -214,8 +214,8 @@ func (u *Unit) refs() (*string, error) {
 	return new(string(refs)), nil
 }
 
-// CulpritError is an error that belongs to one unit of a group.
-type CulpritError struct {
+// UnitError is an error that belongs to one unit of a group.
+type UnitError struct {
 	// Unit is the unit's index in the group.
 	Unit int
 	// Row names the row for which the failed statement may have waited. Empty: not known.
@@ -225,21 +225,21 @@ type CulpritError struct {
 	job *job // the unit in the committer
 }
 
-func (e *CulpritError) Error() string { return e.Err.Error() }
+func (e *UnitError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the unit's own error.
-func (e *CulpritError) Unwrap() error { return e.Err }
+func (e *UnitError) Unwrap() error { return e.Err }
 
-// blame returns a *CulpritError for the unit whose statement failed. An error of a
-// reservation does not belong to a unit. lead is the number of statements before those of
+// attribute returns a *UnitError for the unit whose statement failed. An error of a
+// reservation does not belong to a unit. before is the number of statements before those of
 // the units.
-func blame(err error, lead int, stmts []sqldb.Stmt, owner []int) error {
+func attribute(err error, before int, stmts []sqldb.Stmt, owner []int) error {
 	var failed *sqldb.StmtError
-	if !errors.As(err, &failed) || failed.Index < lead || failed.Index-lead >= len(owner) {
+	if !errors.As(err, &failed) || failed.Index < before || failed.Index-before >= len(owner) {
 		return err
 	}
-	i := failed.Index - lead
-	return &CulpritError{Unit: owner[i], Row: rowOf(stmts[i]), Err: failed.Err}
+	i := failed.Index - before
+	return &UnitError{Unit: owner[i], Row: rowOf(stmts[i]), Err: failed.Err}
 }
 
 // rowOf names the row for which a statement may wait. Most statements of Perdure's own

@@ -20,10 +20,10 @@ import (
 type Remote interface {
 	// Notify notifies the other processes of topics.
 	Notify(ctx context.Context, topics []string) error
-	// Listen calls ready when it starts to listen. From then on it calls heard for each
+	// Listen calls ready when it starts to listen. From then on it calls received for each
 	// topic that any process notifies, until ctx is done or the connection is lost. An
 	// empty topic means that work for an unknown topic was committed.
-	Listen(ctx context.Context, ready func(), heard func(topic string)) error
+	Listen(ctx context.Context, ready func(), received func(topic string)) error
 }
 
 // Watcher detects that another process has committed, but not what it committed.
@@ -85,8 +85,8 @@ func New(remote Remote, watcher Watcher) *Hub {
 // called before the first subscription.
 func (h *Hub) Deafen() { h.deaf = true }
 
-// Hears reports whether wake-ups of other processes arrive.
-func (h *Hub) Hears() bool { return !h.deaf && (h.remote != nil || h.watcher != nil) }
+// HasRemote reports whether wake-ups of other processes arrive.
+func (h *Hub) HasRemote() bool { return !h.deaf && (h.remote != nil || h.watcher != nil) }
 
 // Subscribe calls fn with the due time of work that arrives for a topic. The zero time
 // means that the due time is not known and that the subscriber should look now. fn must
@@ -137,7 +137,7 @@ func (h *Hub) stopListening() {
 
 // Publish announces that work for a topic was committed.
 func (h *Hub) Publish(topic string, due time.Time) {
-	h.Tell(topic, due)
+	h.Notify(topic, due)
 	h.notify(topic)
 }
 
@@ -167,10 +167,10 @@ func (h *Hub) notify(topic string) {
 }
 
 // PublishAll wakes the subscribers of all topics in this process.
-func (h *Hub) PublishAll() { h.tellAll(time.Time{}) }
+func (h *Hub) PublishAll() { h.notifyAll(time.Time{}) }
 
-// tellAll calls the subscribers of all topics in this process.
-func (h *Hub) tellAll(due time.Time) {
+// notifyAll calls the subscribers of all topics in this process.
+func (h *Hub) notifyAll(due time.Time) {
 	h.mu.Lock()
 	topics := make([]string, 0, len(h.subs))
 	for topic := range h.subs {
@@ -178,7 +178,7 @@ func (h *Hub) tellAll(due time.Time) {
 	}
 	h.mu.Unlock()
 	for _, topic := range topics {
-		h.Tell(topic, due)
+		h.Notify(topic, due)
 	}
 }
 
@@ -194,8 +194,8 @@ func (h *Hub) Close() {
 	h.running.Wait()
 }
 
-// Tell calls the subscribers of a topic in this process only.
-func (h *Hub) Tell(topic string, due time.Time) {
+// Notify calls the subscribers of a topic in this process only.
+func (h *Hub) Notify(topic string, due time.Time) {
 	h.mu.Lock()
 	subs, all := slices.Clone(h.subs[topic]), slices.Clone(h.all)
 	h.mu.Unlock()
@@ -240,7 +240,7 @@ func (h *Hub) takeDirty() []string {
 
 // listen starts the listener if there is none. The caller holds the lock.
 func (h *Hub) listen() {
-	if !h.Hears() || h.listening != nil || h.closed {
+	if !h.HasRemote() || h.listening != nil || h.closed {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -249,27 +249,27 @@ func (h *Hub) listen() {
 		h.repeat(ctx, func() error {
 			// Earlier notifications were missed, so all subscribers are woken when it is
 			// ready.
-			return h.remote.Listen(ctx, h.PublishAll, h.heard)
+			return h.remote.Listen(ctx, h.PublishAll, h.received)
 		})
 	}
 	if h.watcher != nil {
 		h.repeat(ctx, func() error {
-			return h.watcher.Watch(ctx, func() { h.tellAll(Unknown) })
+			return h.watcher.Watch(ctx, func() { h.notifyAll(Unknown) })
 		})
 	}
 }
 
-// heard wakes the subscribers of a topic that another process has notified.
-func (h *Hub) heard(topic string) {
+// received wakes the subscribers of a topic that another process has notified.
+func (h *Hub) received(topic string) {
 	switch topic {
 	case "":
-		h.tellAll(Unknown)
+		h.notifyAll(Unknown)
 	case sqlTopic:
 		if h.keepLooking() {
-			h.tellAll(Unknown)
+			h.notifyAll(Unknown)
 		}
 	default:
-		h.Tell(topic, time.Time{})
+		h.Notify(topic, time.Time{})
 	}
 }
 
@@ -285,7 +285,7 @@ func (h *Hub) keepLooking() bool {
 	h.looking = true
 	h.running.Go(func() {
 		for h.nextLook() {
-			h.tellAll(Unknown)
+			h.notifyAll(Unknown)
 		}
 	})
 	return true

@@ -88,7 +88,7 @@ func TestSubscribersHearTheirTopicUntilTheyCancel(t *testing.T) {
 	hub.Subscribe("y", b.hear)
 	due := time.Unix(1, 0)
 	hub.Publish("x", due)
-	hub.Tell("x", due)
+	hub.Notify("x", due)
 	equal(t, "heard", a.count(), 2)
 	equal(t, "due", a.due[0], due)
 	hub.PublishAll()
@@ -112,7 +112,7 @@ func TestNotificationsGoOutAtOnceAndThenAtAPace(t *testing.T) {
 			hub.Publish("a", time.Time{})
 			hub.Publish("b", time.Time{})
 		}
-		hub.Tell("c", time.Time{}) // stays here
+		hub.Notify("c", time.Time{}) // stays here
 		synctest.Wait()
 		equal(t, "notifications within the pace", len(r.sent()), 1)
 		pass(time.Second)

@@ -20,15 +20,15 @@ import (
 // committed, and the caller must release the claim.
 func (c *committer) CommitWith(ctx context.Context, d *Decided) error {
 	return c.persist(ctx, func() error {
-		var news News
-		err := c.holding([]*Decided{d}, func() error { return c.updateWith(ctx, d, &news) })
+		var wakeups Wakeups
+		err := c.holding([]*Decided{d}, func() error { return c.updateWith(ctx, d, &wakeups) })
 		switch {
 		case err != nil:
 		case d.Taken: // cancelled by its own function: the rows are committed, and the claim must be released
 			err = core.ErrTaken
 		default:
 			c.forget([]*Decided{d})
-			c.runner.Publish(&news)
+			c.runner.Publish(&wakeups)
 		}
 		return err
 	})
@@ -60,7 +60,7 @@ func (c *committer) persist(ctx context.Context, commit func() error) error {
 	}
 }
 
-func (c *committer) updateWith(ctx context.Context, d *Decided, news *News) error {
+func (c *committer) updateWith(ctx context.Context, d *Decided, wakeups *Wakeups) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
 	return c.runner.eng.Update(ctx, func(tx *perdure.Tx) error {
@@ -83,7 +83,7 @@ func (c *committer) updateWith(ctx context.Context, d *Decided, news *News) erro
 				return err
 			}
 		}
-		return host.In(tx).Attach(nil, c.statements(d, news)...)
+		return host.In(tx).Attach(nil, c.statements(d, wakeups)...)
 	})
 }
 
@@ -108,10 +108,10 @@ func (c *committer) check(run func(...sqldb.Stmt) error, d *Decided) error {
 }
 
 // statements returns the statements of a decision that has its own transaction.
-func (c *committer) statements(d *Decided, news *News) []sqldb.Stmt {
+func (c *committer) statements(d *Decided, wakeups *Wakeups) []sqldb.Stmt {
 	group := []*Decided{d}
-	stmts := c.write(group, nil, news)
-	if empty := c.emptied(group); len(empty) > 0 {
+	stmts := c.write(group, nil, wakeups)
+	if empty := c.emptyLeases(group); len(empty) > 0 {
 		stmts = append(stmts, c.runner.Runtime.Store.DropLeases(empty))
 	}
 	return stmts
@@ -122,7 +122,7 @@ func (c *committer) statements(d *Decided, news *News) []sqldb.Stmt {
 type Apart struct {
 	committer *committer
 	decided   *Decided
-	news      News
+	wakeups   Wakeups
 }
 
 // Apart returns a decision that is committed in a transaction of the kind.
@@ -130,19 +130,19 @@ func (c *committer) Apart(d *Decided) *Apart { return &Apart{committer: c, decid
 
 // Verify verifies the claim under a lock. It returns core.ErrLost if the claim was lost.
 func (a *Apart) Verify(run func(...sqldb.Stmt) error) error {
-	a.news = News{}
+	a.wakeups = Wakeups{}
 	return a.committer.check(run, a.decided)
 }
 
 // Write records the decision.
 func (a *Apart) Write(run func(...sqldb.Stmt) error) error {
-	return run(a.committer.statements(a.decided, &a.news)...)
+	return run(a.committer.statements(a.decided, &a.wakeups)...)
 }
 
 // Committed must be called after the commit.
 func (a *Apart) Committed() {
 	a.committer.forget([]*Decided{a.decided})
-	a.committer.runner.Publish(&a.news)
+	a.committer.runner.Publish(&a.wakeups)
 }
 
 // Repeatable reports whether a transaction failed without any effect, because the database was

@@ -64,8 +64,8 @@ func (c *committer) divide(group []*Decided, parents map[string]int) (left []*De
 	if len(free) == 0 {
 		return left
 	}
-	tell, locked := c.commit(free, lockRetry)
-	tell()
+	notify, locked := c.commit(free, lockRetry)
+	notify()
 	switch half := len(free) / 2; {
 	case !locked:
 		return left

@@ -22,8 +22,8 @@ const (
 	// aloneTimeout is the time limit for an outcome that is committed alone: it may run a
 	// function.
 	aloneTimeout = time.Minute
-	// settlingLimit is the longest time for which a claim waits for outcomes that free slots.
-	settlingLimit = 100 * time.Millisecond
+	// outcomesWait is the longest time for which a claim waits for outcomes that free slots.
+	outcomesWait = 100 * time.Millisecond
 	// lastWords is the shortest time for which Close waits for outcomes.
 	lastWords = 2 * time.Second
 )
@@ -40,7 +40,7 @@ type committer struct {
 	idle    *sync.Cond
 	// begun is the number of groups that were taken from the queue. told is the number of
 	// groups whose callers were notified.
-	begun, told int
+	begun, notified int
 	// resolver returns claims whose outcome was not written.
 	resolver *core.Resolver
 }
@@ -62,11 +62,11 @@ func (c *committer) Leased(token string, claims int) {
 	c.leases[token] = claims
 }
 
-// Settle commits a decision and then calls then. It does not wait. The error is core.ErrLost if
+// CommitOutcome commits a decision and then calls then. It does not wait. The error is core.ErrLost if
 // the claim was lost, or core.ErrTaken if the item was cancelled.
-func (c *committer) Settle(d Decided, then func(error)) { c.settle(&d, then) }
+func (c *committer) CommitOutcome(d Decided, then func(error)) { c.enqueue(&d, then) }
 
-func (c *committer) settle(d *Decided, then func(error)) {
+func (c *committer) enqueue(d *Decided, then func(error)) {
 	d.then = then
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,50 +79,50 @@ func (c *committer) settle(d *Decided, then func(error)) {
 
 // Release returns an item unchanged. It does not wait.
 func (c *committer) Release(i *Item, then func(error)) {
-	c.Settle(Decided{Item: i, release: true}, then)
+	c.CommitOutcome(Decided{Item: i, release: true}, then)
 }
 
 // Postpone returns an item with a delay and a visible reason. It does not wait.
 func (c *committer) Postpone(i *Item, reason string, delay time.Duration, then func(error)) {
-	c.Settle(Decided{Item: i, reason: &reason, delay: delay}, then)
+	c.CommitOutcome(Decided{Item: i, reason: &reason, delay: delay}, then)
 }
 
 // loop commits groups until the queue is empty. It commits the next group while the callers of
 // the previous group are being notified.
 func (c *committer) loop() {
-	var telling sync.WaitGroup
-	for group := c.next(&telling); group != nil; group = c.next(&telling) {
-		tell := c.flush(group)
-		telling.Wait()
-		telling.Go(func() {
-			tell()
+	var notifying sync.WaitGroup
+	for group := c.next(&notifying); group != nil; group = c.next(&notifying) {
+		notify := c.flush(group)
+		notifying.Wait()
+		notifying.Go(func() {
+			notify()
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.told++
+			c.notified++
 			c.idle.Broadcast()
 		})
 	}
 }
 
-// settling waits for the groups that are being committed, because their items free slots.
-func (c *committer) settling(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, settlingLimit)
+// awaitOutcomes waits for the groups that are being committed, because their items free slots.
+func (c *committer) awaitOutcomes(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, outcomesWait)
 	defer cancel()
 	defer context.AfterFunc(ctx, c.wake)()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for until := c.begun; c.told < until && ctx.Err() == nil; {
+	for until := c.begun; c.notified < until && ctx.Err() == nil; {
 		c.idle.Wait()
 	}
 }
 
 // next returns the next group, or nil when the queue is empty and all callers were notified.
-func (c *committer) next(telling *sync.WaitGroup) []*Decided {
+func (c *committer) next(notifying *sync.WaitGroup) []*Decided {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.queue) == 0 { // a notified caller may add the next outcome
 		c.mu.Unlock()
-		telling.Wait()
+		notifying.Wait()
 		c.mu.Lock()
 	}
 	for seen := 0; seen < len(c.queue) && seen < maxGroup; { // items that were started together decide together
@@ -174,20 +174,20 @@ func (c *committer) wake() {
 
 // flush commits a group and returns the function that notifies the callers. If the group would
 // have to wait for a row that another transaction has locked, it is set aside.
-func (c *committer) flush(group []*Decided) (tell func()) {
-	tell, locked := c.commit(group, lockWait)
+func (c *committer) flush(group []*Decided) (notify func()) {
+	notify, locked := c.commit(group, lockWait)
 	if !locked {
-		return tell
+		return notify
 	}
-	if rest := disband(group, ErrGroup); len(rest) > 0 {
+	if rest := rejectAlone(group, ErrGroup); len(rest) > 0 {
 		c.setAside(rest)
 	}
-	return tell
+	return notify
 }
 
-// disband notifies the decisions of a failed group that their callers commit alone, and returns
+// rejectAlone notifies the decisions of a failed group that their callers commit alone, and returns
 // the others.
-func disband(group []*Decided, cause error) (rest []*Decided) {
+func rejectAlone(group []*Decided, cause error) (rest []*Decided) {
 	for _, d := range group {
 		if d.Alone {
 			d.then(cause)
@@ -202,14 +202,14 @@ func disband(group []*Decided, cause error) (rest []*Decided) {
 // the group would have to wait for a locked row longer than wait; 0 means no limit. If the
 // error belongs to one outcome, the group is committed one by one, so that the other outcomes
 // are not affected.
-func (c *committer) commit(group []*Decided, wait time.Duration) (tell func(), locked bool) {
-	var news News
-	err := c.try(group, &news, wait)
+func (c *committer) commit(group []*Decided, wait time.Duration) (notify func(), locked bool) {
+	var wakeups Wakeups
+	err := c.try(group, &wakeups, wait)
 	if err == nil {
 		c.forget(group)
 		return func() {
-			settled(group)
-			c.runner.Publish(&news)
+			notifyCallers(group)
+			c.runner.Publish(&wakeups)
 		}, false
 	}
 	var uncertain *sqldb.Uncertain
@@ -221,39 +221,39 @@ func (c *committer) commit(group []*Decided, wait time.Duration) (tell func(), l
 	case len(group) == 1 && group[0].Alone:
 		group[0].then(err)
 	case len(group) == 1 && sqldb.Refused(err) && c.runner.kind.Refused != nil:
-		group[0].then(c.surrender(group[0], err))
+		group[0].then(c.failRefused(group[0], err))
 	case len(group) == 1:
 		c.Resolve(group, fmt.Errorf("commit outcome: %w", err))
 	default:
-		for _, d := range disband(group, ErrGroup) {
+		for _, d := range rejectAlone(group, ErrGroup) {
 			c.flush([]*Decided{d})()
 		}
 	}
 	return func() {}, false
 }
 
-// surrender fails an item whose outcome the database rejects, because a retry would fail in the
+// failRefused fails an item whose outcome the database rejects, because a retry would fail in the
 // same way. It returns the reason, so that the item does not continue.
-func (c *committer) surrender(d *Decided, cause error) error {
+func (c *committer) failRefused(d *Decided, cause error) error {
 	cause = fmt.Errorf("commit outcome: %w", cause)
 	if d.Outcome == nil || !c.runner.kind.Refused(d, cause) {
 		return cause
 	}
 	d.Inline = false
-	var news News
-	if err := c.try([]*Decided{d}, &news, 0); err != nil {
+	var wakeups Wakeups
+	if err := c.try([]*Decided{d}, &wakeups, 0); err != nil {
 		return errors.Join(cause, err)
 	}
 	c.forget([]*Decided{d})
-	c.runner.Publish(&news)
+	c.runner.Publish(&wakeups)
 	if d.Stale {
 		return d.loss()
 	}
 	return cause
 }
 
-// settled notifies the callers of a committed group.
-func settled(group []*Decided) {
+// notifyCallers notifies the callers of a committed group.
+func notifyCallers(group []*Decided) {
 	for _, d := range group {
 		if d.Stale {
 			d.then(d.loss())
@@ -272,10 +272,10 @@ func repeatable(err error) bool {
 // try commits a group in one transaction. It retries after a deadlock, a lost connection
 // or a full disk, for about the length of a lease. Finished work then does not run again
 // because of a short outage.
-func (c *committer) try(group []*Decided, news *News, wait time.Duration) error {
+func (c *committer) try(group []*Decided, wakeups *Wakeups, wait time.Duration) error {
 	until := clock.System.Now().Add(c.runner.options.Lease)
 	for attempt := 1; ; attempt++ {
-		err := c.CommitGroup(group, news, wait)
+		err := c.CommitGroup(group, wakeups, wait)
 		if err == nil || !repeatable(err) || sqldb.IsLocked(err) || clock.System.Now().After(until) {
 			return err
 		}
@@ -283,8 +283,8 @@ func (c *committer) try(group []*Decided, news *News, wait time.Duration) error 
 	}
 }
 
-// emptied returns the leases that are empty when the group is committed.
-func (c *committer) emptied(group []*Decided) []string {
+// emptyLeases returns the leases that are empty when the group is committed.
+func (c *committer) emptyLeases(group []*Decided) []string {
 	if c.runner.kind.Rows != nil {
 		return nil
 	}

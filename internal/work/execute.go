@@ -31,8 +31,8 @@ type Execution struct {
 	// together with its consequences, or nil if there are none: see CommitApart. with are the
 	// functions that the handler has added. Nil: no outcome has consequences.
 	Finish func(outcome any, err error, with []func(*perdure.Tx) error) func(context.Context, *Apart) error
-	// Settled is called after the outcome was committed. It may be nil.
-	Settled func(d *Decided)
+	// Committed is called after the outcome was committed. It may be nil.
+	Committed func(d *Decided)
 }
 
 // Execute runs the handler of an item and commits the outcome. It need not wait for the commit.
@@ -72,9 +72,9 @@ func (r *Runner) executed(ctx context.Context, i *Item, e Execution, err error, 
 	}
 	i.Claim.Failed = err != nil
 	d := &Decided{Item: i, Outcome: e.Decide(err, began), With: with}
-	settled := func(err error) {
-		if err == nil && e.Settled != nil {
-			e.Settled(d)
+	finished := func(err error) {
+		if err == nil && e.Committed != nil {
+			e.Committed(d)
 		}
 		if err == nil {
 			err = failpoint.Hit(r.kind.Name + ".settled")
@@ -86,10 +86,10 @@ func (r *Runner) executed(ctx context.Context, i *Item, e Execution, err error, 
 		finish = e.Finish(d.Outcome, err, with)
 	}
 	if finish == nil && len(with) == 0 {
-		r.settle(d, settled)
+		r.enqueue(d, finished)
 		return
 	}
-	r.commitApart(ctx, d, e, finish, began, settled)
+	r.commitApart(ctx, d, e, finish, began, finished)
 }
 
 // commitApart commits an outcome in its own transaction, together with its consequences and the

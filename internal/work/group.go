@@ -12,8 +12,8 @@ import (
 
 // CommitGroup commits outcomes in one transaction and marks stale outcomes. It waits at most
 // wait for a locked row; 0 means no limit.
-func (c *committer) CommitGroup(group []*Decided, news *News, wait time.Duration) error {
-	return c.holding(group, func() error { return c.commitGroup(context.Background(), group, news, wait, commitTimeout) })
+func (c *committer) CommitGroup(group []*Decided, wakeups *Wakeups, wait time.Duration) error {
+	return c.holding(group, func() error { return c.commitGroup(context.Background(), group, wakeups, wait, commitTimeout) })
 }
 
 // holding runs fn. If the claims are columns of the items' rows, fn locks those rows.
@@ -28,7 +28,7 @@ func (c *committer) holding(group []*Decided, fn func() error) error {
 	return core.Committing(claims, fn)
 }
 
-func (c *committer) commitGroup(ctx context.Context, group []*Decided, news *News, wait, timeout time.Duration) error {
+func (c *committer) commitGroup(ctx context.Context, group []*Decided, wakeups *Wakeups, wait, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	r := c.runner
@@ -48,11 +48,11 @@ func (c *committer) commitGroup(ctx context.Context, group []*Decided, news *New
 			return err
 		}
 	}
-	stmts := c.write(group, ready, news)
+	stmts := c.write(group, ready, wakeups)
 	if len(taken) > 0 {
 		stmts = append(stmts, r.Runtime.Store.DropInterrupts(taken))
 	}
-	if empty := append(c.emptied(group), spent...); len(empty) > 0 {
+	if empty := append(c.emptyLeases(group), spent...); len(empty) > 0 {
 		stmts = append(stmts, r.Runtime.Store.DropLeases(empty))
 	}
 	return tx.Commit(ctx, stmts...)
@@ -60,7 +60,7 @@ func (c *committer) commitGroup(ctx context.Context, group []*Decided, news *New
 
 // write returns the statements of a group. The items in ready are returned together with the
 // released items.
-func (c *committer) write(group []*Decided, ready []string, news *News) []sqldb.Stmt {
+func (c *committer) write(group []*Decided, ready []string, wakeups *Wakeups) []sqldb.Stmt {
 	r := c.runner
 	var outcomes []*Decided
 	var released []store.Held
@@ -70,16 +70,16 @@ func (c *committer) write(group []*Decided, ready []string, news *News) []sqldb.
 		case d.Stale && !slices.Contains(ready, d.ID):
 		case d.Stale, d.release:
 			released = append(released, d.held())
-			news.Woken(d.Queue)
+			wakeups.Woken(d.Queue)
 		case d.reason != nil:
 			stmts = append(stmts, r.postpone(d.held(), *d.reason, d.delay)...)
-			news.At(d.Queue, r.Runtime.Clock.Now().Add(d.delay))
+			wakeups.At(d.Queue, r.Runtime.Clock.Now().Add(d.delay))
 		default:
 			outcomes = append(outcomes, d)
 		}
 	}
 	if len(outcomes) > 0 {
-		stmts = append(stmts, r.kind.Write(outcomes, news)...)
+		stmts = append(stmts, r.kind.Write(outcomes, wakeups)...)
 	}
 	if len(released) > 0 {
 		stmts = append(stmts, r.ready(released)...)
@@ -128,7 +128,7 @@ func (c *committer) verify(run func(...sqldb.Stmt) error, group []*Decided, wait
 	share := st.ShareLeases(tokens, func(token string) { alive[token] = true })
 	switch locks := kind.Lock; {
 	case locks != nil && apart:
-		stmts = append(append(stmts, locks(group, true)...), st.SeeLeases(tokens, func(token string) { alive[token] = true }))
+		stmts = append(append(stmts, locks(group, true)...), st.FindLeases(tokens, func(token string) { alive[token] = true }))
 	case locks != nil:
 		stmts = append(append(stmts, locks(group, false)...), share)
 	default:

@@ -38,10 +38,10 @@ type Queue struct {
 
 	backlog bool      // the last claim reached its limit and found no due suspects
 	swept   time.Time // time when expired rows were last handled
-	// thorough counts the Process calls in flight, which must handle everything that is due.
+	// fullScans counts the Process calls in flight, which must handle everything that is due.
 	// overdue is set if next found work that is past due.
-	thorough atomic.Int64
-	overdue  atomic.Bool
+	fullScans atomic.Int64
+	overdue   atomic.Bool
 }
 
 // QueueOptions configure a Queue. All fields are required.
@@ -61,7 +61,7 @@ func newQueue(r *Runner, o QueueOptions) *Queue {
 		Name: r.kind.Name, Claim: q.claim, Begin: q.begin, Extend: q.extend, Taken: q.taken, Release: q.release, Next: q.next, Sweep: r.kind.Sweep,
 	}
 	if r.kind.Rows != nil {
-		kind.Extend, kind.Taken, kind.Settling = q.extendRows, nil, r.settling
+		kind.Extend, kind.Taken, kind.AwaitOutcomes = q.extendRows, nil, r.awaitOutcomes
 	}
 	q.worker = core.NewWorker(kind, core.Options{
 		Queue: cmp.Or(o.Label, o.Name), Workers: r.Runtime.Workers, Names: o.Names,
@@ -79,8 +79,8 @@ func (q *Queue) Namespace() string { return q.runner.kind.Topic(q.name) }
 
 // Process implements dispatch.Processor.
 func (q *Queue) Process(ctx context.Context) (int, error) {
-	q.thorough.Add(1)
-	defer q.thorough.Add(-1)
+	q.fullScans.Add(1)
+	defer q.fullScans.Add(-1)
 	return q.worker.Process(ctx)
 }
 
@@ -120,7 +120,7 @@ func (q *Queue) claim(ctx context.Context, limit int, lease time.Duration) (clai
 		return q.takeRows(ctx, limit, lease)
 	}
 	now := clock.System.Now()
-	calm := q.thorough.Load() == 0 && !q.overdue.Load()
+	calm := q.fullScans.Load() == 0 && !q.overdue.Load()
 	if (q.backlog || calm) && now.Sub(q.swept) < sweepPause {
 		claims, err = q.take(ctx, limit, lease)
 		q.backlog = len(claims) == limit

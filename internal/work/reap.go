@@ -36,12 +36,12 @@ func (r *Runner) losses(ctx context.Context, tx sqldb.Runner, worker string) (*l
 	return l, err
 }
 
-func (l *losses) judge(i store.LeasedItem, maxCrashes int) core.Verdict {
+func (l *losses) verdict(i store.LeasedItem, maxCrashes int) core.Verdict {
 	loss := core.Loss{Crashes: i.Crashes, Lost: l.others}
 	if i.Suspect {
 		loss = core.Loss{Crashes: i.Crashes, Suspect: true, Limit: i.Limit, Lost: l.suspects, Others: l.others}
 	}
-	return core.Judge(loss, maxCrashes)
+	return core.CrashVerdict(loss, maxCrashes)
 }
 
 // lockLosses locks the items of leases of a process, without waiting for other transactions. If
@@ -89,7 +89,7 @@ func (l *losses) returnable(token string) bool {
 // processes, and the due times of the kind. It reports whether suspects are due.
 func (q *Queue) expire(ctx context.Context) (suspects bool, err error) {
 	r := q.runner
-	var news News
+	var wakeups Wakeups
 	var crashes []Crash
 	var own Expiry
 	err = r.Transact(ctx, func(tx sqldb.Tx) (err error) {
@@ -102,12 +102,12 @@ func (q *Queue) expire(ctx context.Context) (suspects bool, err error) {
 			stmts = append(stmts, r.family().SuspectsDue(lanes, now, func() { suspects = true }))
 		}
 		if r.kind.Expire != nil {
-			own = r.kind.Expire(q.name, &news)
+			own = r.kind.Expire(q.name, &wakeups)
 		}
 		if err := tx.Run(ctx, append(stmts, own.Find...)...); err != nil {
 			return err
 		}
-		if crashes, err = r.reapAll(ctx, tx, leases, &news); err != nil || own.Handle == nil {
+		if crashes, err = r.reapAll(ctx, tx, leases, &wakeups); err != nil || own.Handle == nil {
 			return err
 		}
 		return own.Handle(ctx, tx)
@@ -115,9 +115,9 @@ func (q *Queue) expire(ctx context.Context) (suspects bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("handle expired claims: %w", err)
 	}
-	r.Publish(&news)
+	r.Publish(&wakeups)
 	for _, c := range crashes {
-		r.tell(c)
+		r.notifyCrash(c)
 	}
 	if own.Committed != nil {
 		own.Committed()
@@ -125,22 +125,22 @@ func (q *Queue) expire(ctx context.Context) (suspects bool, err error) {
 	return suspects || len(crashes) > 0, nil
 }
 
-// tell calls OnCrash. A panic in OnCrash must not stop the claim.
-func (r *Runner) tell(c Crash) {
+// notifyCrash calls OnCrash. A panic in OnCrash must not stop the claim.
+func (r *Runner) notifyCrash(c Crash) {
 	defer func() { _ = recover() }() // there is no caller to report it to
 	r.options.OnCrash(c)
 }
 
 // reapAll returns the items of expired leases. After an outage, during which processes could
 // not renew their leases, the leases of other processes are not reaped for a while.
-func (r *Runner) reapAll(ctx context.Context, tx sqldb.Tx, leases []store.ExpiredLease, news *News) ([]Crash, error) {
+func (r *Runner) reapAll(ctx context.Context, tx sqldb.Tx, leases []store.ExpiredLease, wakeups *Wakeups) ([]Crash, error) {
 	mine, others := core.Expired(leases, func(l store.ExpiredLease) string { return l.Worker }, r.ID, r.MayReap())
 	for _, lease := range mine {
-		if err := r.reapOwn(ctx, tx, lease.Token, news); err != nil && !errors.Is(err, errItems) {
+		if err := r.reapOwn(ctx, tx, lease.Token, wakeups); err != nil && !errors.Is(err, errItems) {
 			return nil, err
 		}
 	}
-	return r.Reap(ctx, tx, others, news)
+	return r.Reap(ctx, tx, others, wakeups)
 }
 
 // errItems is the error of a lease with items that another transaction has locked.
@@ -149,7 +149,7 @@ var errItems = errors.New("an item of the lease is locked by another transaction
 // reapOwn returns the items of a lease of this process. The process is alive, so this is not a
 // crash. If cancellation locks the items of the kind and one of them is locked, reapOwn returns
 // errItems and changes nothing.
-func (r *Runner) reapOwn(ctx context.Context, tx sqldb.Tx, token string, news *News) error {
+func (r *Runner) reapOwn(ctx context.Context, tx sqldb.Tx, token string, wakeups *Wakeups) error {
 	ids, err := r.holds(ctx, tx, token, nil)
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func (r *Runner) reapOwn(ctx context.Context, tx sqldb.Tx, token string, news *N
 	if len(ids) > 0 {
 		stmts = append(stmts, r.family().Ready(ids))
 		for _, q := range r.served() {
-			news.Woken(q.name)
+			wakeups.Woken(q.name)
 		}
 	}
 	return tx.Run(ctx, append(stmts, r.Runtime.Store.PurgeInterrupts(token), r.Runtime.Store.DropLeases([]string{token}))...)
@@ -178,7 +178,7 @@ func (r *Runner) reapOwn(ctx context.Context, tx sqldb.Tx, token string, news *N
 
 // Reap returns the items that expired leases of crashed processes still hold. A lease with an
 // item that another transaction has locked is skipped until later.
-func (r *Runner) Reap(ctx context.Context, tx sqldb.Tx, leases []store.ExpiredLease, news *News) (crashes []Crash, err error) {
+func (r *Runner) Reap(ctx context.Context, tx sqldb.Tx, leases []store.ExpiredLease, wakeups *Wakeups) (crashes []Crash, err error) {
 	found, tokens := map[string]*losses{}, map[string][]string{}
 	for _, lease := range leases {
 		tokens[lease.Worker] = append(tokens[lease.Worker], lease.Token)
@@ -197,7 +197,7 @@ func (r *Runner) Reap(ctx context.Context, tx sqldb.Tx, leases []store.ExpiredLe
 		if !found[lease.Worker].returnable(lease.Token) {
 			continue
 		}
-		reaped, err := r.reapLease(ctx, tx, lease.Token, found[lease.Worker], news)
+		reaped, err := r.reapLease(ctx, tx, lease.Token, found[lease.Worker], wakeups)
 		if err != nil {
 			return nil, err
 		}
@@ -208,13 +208,13 @@ func (r *Runner) Reap(ctx context.Context, tx sqldb.Tx, leases []store.ExpiredLe
 
 // reapLease returns the items of one lease. Items that crash again become suspects: they run in
 // batches that become smaller with every crash. Only an item that crashes alone is quarantined.
-func (r *Runner) reapLease(ctx context.Context, tx sqldb.Tx, token string, l *losses, news *News) ([]Crash, error) {
+func (r *Runner) reapLease(ctx context.Context, tx sqldb.Tx, token string, l *losses, wakeups *Wakeups) ([]Crash, error) {
 	st, f, now := r.Runtime.Store, r.family(), r.Runtime.Now()
 	var returns []store.Return
 	var crashes []Crash
 	var ids []string
 	for _, i := range l.held[token] {
-		v := l.judge(i, r.options.MaxCrashes)
+		v := l.verdict(i, r.options.MaxCrashes)
 		crashes, ids = append(crashes, Crash{ID: i.Public, Name: i.Name, Crashes: v.Crashes, Quarantined: v.Quarantined}), append(ids, i.ID)
 		if v.Quarantined {
 			continue
@@ -231,7 +231,7 @@ func (r *Runner) reapLease(ctx context.Context, tx sqldb.Tx, token string, l *lo
 		stmts = f.RecordTaken(token, ids, retry.Lost, message, now)
 	}
 	if len(returns) > 0 {
-		stmts = append(stmts, f.Return(returns, message, now, news.Woken)...)
+		stmts = append(stmts, f.Return(returns, message, now, wakeups.Woken)...)
 	}
 	stmts = append(stmts, st.PurgeInterrupts(token), st.DropLeases([]string{token}))
 	if err := tx.Run(ctx, stmts...); err != nil {
@@ -239,7 +239,7 @@ func (r *Runner) reapLease(ctx context.Context, tx sqldb.Tx, token string, l *lo
 	}
 	for n, c := range crashes {
 		if c.Quarantined {
-			if err := r.kind.Quarantine(ctx, tx, ids[n], "process crashed too often while the "+r.kind.Name+" ran", news); err != nil {
+			if err := r.kind.Quarantine(ctx, tx, ids[n], "process crashed too often while the "+r.kind.Name+" ran", wakeups); err != nil {
 				return nil, err
 			}
 		}

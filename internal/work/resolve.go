@@ -57,7 +57,7 @@ func (c *committer) GiveBack(ctx context.Context, group []*Decided, cause error)
 		tokens = append(tokens, token)
 	}
 	slices.Sort(tokens)
-	var news News
+	var wakeups Wakeups
 	err := r.Transact(ctx, func(tx sqldb.Tx) error {
 		if r.kind.Rows != nil {
 			return tx.Run(ctx, c.returns(held, cause)...)
@@ -78,7 +78,7 @@ func (c *committer) GiveBack(ctx context.Context, group []*Decided, cause error)
 			}
 		}
 		stmts := append(c.returns(back, cause), r.Runtime.Store.DropInterrupts(held))
-		if empty := c.emptied(group); len(empty) > 0 {
+		if empty := c.emptyLeases(group); len(empty) > 0 {
 			stmts = append(stmts, r.Runtime.Store.DropLeases(empty))
 		}
 		return tx.Run(ctx, stmts...)
@@ -88,9 +88,9 @@ func (c *committer) GiveBack(ctx context.Context, group []*Decided, cause error)
 	}
 	c.forget(group)
 	for _, d := range group {
-		news.Woken(d.Queue)
+		wakeups.Woken(d.Queue)
 	}
-	r.Publish(&news)
+	r.Publish(&wakeups)
 	return nil
 }
 
@@ -127,17 +127,17 @@ func (r *Runner) holds(ctx context.Context, tx sqldb.Tx, token string, of []stri
 // giveBackLease returns all items of a lease, without counting a crash, and removes it.
 func (c *committer) giveBackLease(ctx context.Context, token string) error {
 	r := c.runner
-	var news News
+	var wakeups Wakeups
 	err := r.Transact(ctx, func(tx sqldb.Tx) error {
 		found := false
 		if err := tx.Run(ctx, r.Runtime.Store.TakeLease(token, func(string) { found = true })); err != nil || !found {
 			return err
 		}
-		return r.reapOwn(ctx, tx, token, &news)
+		return r.reapOwn(ctx, tx, token, &wakeups)
 	})
 	if err != nil {
 		return fmt.Errorf("return %ss: %w", r.kind.Name, err)
 	}
-	r.Publish(&news)
+	r.Publish(&wakeups)
 	return nil
 }

@@ -56,7 +56,7 @@ func (q *Queue) takeRows(ctx context.Context, limit int, lease time.Duration) ([
 		return nil, err
 	}
 	for _, c := range crashes {
-		r.tell(c)
+		r.notifyCrash(c)
 	}
 	claims := make([]*core.Claim, len(items))
 	for n, i := range items {
@@ -162,15 +162,15 @@ func (r *Runner) resolveRows(items []*Item) {
 func (c *committer) CommitAlone(ctx context.Context, d *Decided) error {
 	group := []*Decided{d}
 	return c.persist(ctx, func() error {
-		var news News
-		err := c.holding(group, func() error { return c.commitGroup(ctx, group, &news, 0, aloneTimeout) })
+		var wakeups Wakeups
+		err := c.holding(group, func() error { return c.commitGroup(ctx, group, &wakeups, 0, aloneTimeout) })
 		switch {
 		case err != nil:
 			return err
 		case d.Stale:
 			return core.ErrLost
 		}
-		c.runner.Publish(&news)
+		c.runner.Publish(&wakeups)
 		return nil
 	})
 }

@@ -12,7 +12,7 @@ import (
 // freed wakes the queues of this process: more suspects may run.
 func (r *Runner) freed() {
 	for _, q := range r.served() {
-		r.Runtime.Hub.Tell(r.kind.Topic(q.name), time.Time{})
+		r.Runtime.Hub.Notify(r.kind.Topic(q.name), time.Time{})
 	}
 }
 

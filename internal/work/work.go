@@ -29,19 +29,19 @@ type Kind struct {
 	Name string
 	// Topic returns the topic to which dispatchers of a lane subscribe.
 	Topic func(lane string) string
-	// Begin executes a claimed item and decides about it once, by Runner.Settle or a similar
+	// Begin executes a claimed item and decides about it once, by Runner.CommitOutcome or a similar
 	// method. It need not wait for the commit.
 	Begin func(ctx context.Context, i *Item)
 	// Write returns the statements of the outcomes of a group. The leases are locked, and the
 	// claims are valid.
-	Write func(group []*Decided, news *News) []sqldb.Stmt
+	Write func(group []*Decided, wakeups *Wakeups) []sqldb.Stmt
 	// Refused changes an outcome that the database rejects into a failure of the item. It
 	// returns false if the outcome already is that. Nil: the item is postponed.
 	Refused func(d *Decided, cause error) bool
 	// Family returns the statements on items of the kind.
 	Family func(*store.Store) *store.Family
 	// Quarantine quarantines an item that has crashed at least MaxCrashes times.
-	Quarantine func(ctx context.Context, tx sqldb.Tx, id, message string, news *News) error
+	Quarantine func(ctx context.Context, tx sqldb.Tx, id, message string, wakeups *Wakeups) error
 	// Next returns the statements that find the time until something is due in a queue,
 	// including suspects with a batch limit of at least least. found may be called more than
 	// once.
@@ -63,7 +63,7 @@ type Kind struct {
 	Read func(items []*Item) []sqldb.Stmt
 	// Expire handles due times of the kind that are not items, such as the time limit of a
 	// wait, in the transaction that returns expired claims.
-	Expire func(queue string, news *News) Expiry
+	Expire func(queue string, wakeups *Wakeups) Expiry
 	// Lock returns statements that lock the items of outcomes that change their rows, or of all
 	// outcomes if all is true. It is called before the claims are verified. It is set if
 	// cancellation locks the item instead of the lease.
@@ -184,7 +184,7 @@ func (r *Runner) MayReap() bool {
 func (r *Runner) family() *store.Family { return r.kind.Family(r.Runtime.Store) }
 
 // Publish wakes the dispatchers for the work that a transaction has made due.
-func (r *Runner) Publish(news *News) { news.Publish(r.Runtime.Hub, r.kind.Topic) }
+func (r *Runner) Publish(wakeups *Wakeups) { wakeups.Publish(r.Runtime.Hub, r.kind.Topic) }
 
 // Transact runs fn in a transaction on a connection that is reserved for claims.
 func (r *Runner) Transact(ctx context.Context, fn func(sqldb.Tx) error) error {

@@ -114,10 +114,10 @@ func (a *API) Do(ctx context.Context, method, path string, header http.Header, b
 	}
 	defer func() { _ = response.Body.Close() }() // the body was read up to the limit
 	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
-	return a.judge(response, answer, err, result)
+	return a.checkResponse(response, answer, err, result)
 }
 
-func (a *API) judge(response *http.Response, answer []byte, err error, result any) error {
+func (a *API) checkResponse(response *http.Response, answer []byte, err error, result any) error {
 	e := &Error{Provider: a.Name, Status: response.StatusCode, Err: err}
 	good := response.StatusCode >= 200 && response.StatusCode < 300
 	switch {

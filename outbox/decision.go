@@ -18,11 +18,11 @@ type decision struct {
 	delay             *time.Duration // until the next attempt
 	message           *string
 	stopped           bool
-	// buried is the entry that becomes a dead letter after tried attempts, with status as
+	// deadEntry is the entry that becomes a dead letter after tried attempts, with status as
 	// its status.
-	buried *Entry
-	status string
-	tried  int
+	deadEntry *Entry
+	status    string
+	tried     int
 	// gone is set if a dead letter was handled: it is removed.
 	gone bool
 }
@@ -72,16 +72,16 @@ func (p *Processor) decide(b *batch, i int, err error) decision {
 		}
 		d.limit = 1
 	case !again:
-		return p.bury(b, i, store.StatusFailed, message, attempts)
+		return p.deadLetter(b, i, store.StatusFailed, message, attempts)
 	}
 	d.attempts, d.delay, d.message = attempts, &delay, &message
 	return d
 }
 
-// bury is the decision that the entry with index i becomes a dead letter.
-func (p *Processor) bury(b *batch, i int, status, message string, tried int) decision {
+// deadLetter is the decision that the entry with index i becomes a dead letter.
+func (p *Processor) deadLetter(b *batch, i int, status, message string, tried int) decision {
 	d := b.through(i)
-	d.buried, d.status, d.tried = &b.entries[i], status, tried
+	d.deadEntry, d.status, d.tried = &b.entries[i], status, tried
 	d.message = &message
 	switch {
 	case b.dead: // it stays one
@@ -105,9 +105,9 @@ func (p *Processor) unreadable(b *batch) decision {
 	return d
 }
 
-// settle commits the decision about a batch and ends its claim, with cause as the error of
+// commitDecision commits the decision about a batch and ends its claim, with cause as the error of
 // the claim. It retries until the database responds, and does not wait.
-func (p *Processor) settle(ctx context.Context, c *core.Claim, b *batch, d decision, cause error) {
+func (p *Processor) commitDecision(ctx context.Context, c *core.Claim, b *batch, d decision, cause error) {
 	ctx = context.WithoutCancel(ctx)
 	tries, lost := 0, false
 	p.resolver.Go(func(until context.Context) error {
@@ -116,7 +116,7 @@ func (p *Processor) settle(ctx context.Context, c *core.Claim, b *batch, d decis
 		defer context.AfterFunc(until, cancel)()
 		tries++
 		return core.Committing([]*core.Claim{c}, func() (err error) {
-			lost, err = p.settleOnce(ctx, c, b, d)
+			lost, err = p.commitOnce(ctx, c, b, d)
 			return err
 		})
 	}, func(err error) {
@@ -130,9 +130,9 @@ func (p *Processor) settle(ctx context.Context, c *core.Claim, b *batch, d decis
 	})
 }
 
-// settleOnce commits a decision. lost is true if the lease was lost: the decision then has
+// commitOnce commits a decision. lost is true if the lease was lost: the decision then has
 // no effect.
-func (p *Processor) settleOnce(ctx context.Context, c *core.Claim, b *batch, d decision) (lost bool, err error) {
+func (p *Processor) commitOnce(ctx context.Context, c *core.Claim, b *batch, d decision) (lost bool, err error) {
 	err = p.outbox.once(ctx, sqldb.Urgent, func(ctx context.Context, tx sqldb.Tx) error {
 		if err := tx.Run(ctx, p.ending(c, b, d, &lost)); err != nil || lost {
 			return err
@@ -157,10 +157,10 @@ func (p *Processor) ending(c *core.Claim, b *batch, d decision, lost *bool) sqld
 		moved := p.outbox.clock.Now().UTC()
 		o.Moved = &moved
 	}
-	if d.buried != nil && !d.stopped {
+	if d.deadEntry != nil && !d.stopped {
 		o.Error = nil // it is in the dead letter
 	}
-	return p.outbox.store.SettleConsumer(o, p.outbox.now(), lost)
+	return p.outbox.store.CommitConsumer(o, p.outbox.now(), lost)
 }
 
 // consequences returns the statements on dead letters.
@@ -169,16 +169,16 @@ func (p *Processor) consequences(b *batch, d decision) []sqldb.Stmt {
 	switch {
 	case b.dead && d.gone:
 		return []sqldb.Stmt{st.DeleteDeadEntry(p.name, b.entries[0].Stamp[:])}
-	case b.dead && d.buried != nil:
-		return []sqldb.Stmt{st.FailDeadEntry(p.name, d.buried.Stamp[:], d.status, *d.message, d.tried, p.outbox.now())}
+	case b.dead && d.deadEntry != nil:
+		return []sqldb.Stmt{st.FailDeadEntry(p.name, d.deadEntry.Stamp[:], d.status, *d.message, d.tried, p.outbox.now())}
 	case b.dead:
 		var delay time.Duration
 		if d.delay != nil {
 			delay = *d.delay
 		}
 		return []sqldb.Stmt{st.RetryDeadEntry(p.name, b.entries[0].Stamp[:], d.attempts, d.message, delay, p.outbox.now())}
-	case d.buried != nil:
-		return st.InsertDeadEntry(p.name, d.buried.Stamp[:], d.status, *d.message, d.tried, p.outbox.clock.Now().UTC())
+	case d.deadEntry != nil:
+		return st.InsertDeadEntry(p.name, d.deadEntry.Stamp[:], d.status, *d.message, d.tried, p.outbox.clock.Now().UTC())
 	}
 	return nil
 }
