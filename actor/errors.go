@@ -8,7 +8,7 @@ import (
 )
 
 // QuarantinedError is returned for an actor that is suspended because it cannot be loaded or
-// moved. Nothing was written. See Actors.Resume.
+// a transition failed without a caller. Nothing was written. See Actors.Resume.
 type QuarantinedError struct {
 	Ref Ref
 	// Reason is the reason of the quarantine.
@@ -19,7 +19,7 @@ func (e *QuarantinedError) Error() string {
 	return fmt.Sprintf("actor %s is quarantined: %s", e.Ref, e.Reason)
 }
 
-// VersionError is returned for an actor whose version of the machine this process does not
+// VersionError is returned for an actor whose version of the statechart this process does not
 // have. A process of another release has it. Nothing was written.
 type VersionError struct {
 	Ref Ref

@@ -246,7 +246,7 @@ func (o ScheduleOptions) validateTime() error {
 	case o.MaxMissed < 0 || o.MaxMissed > 10_000:
 		return fault.Invalidf("ScheduleOptions.MaxMissed", "must be between 1 and 10,000, got %d", o.MaxMissed)
 	case o.MaxMissed != 0 && o.Missed != perdure.MissedAll:
-		return fault.Invalidf("ScheduleOptions.MaxMissed", "must be used with All only")
+		return fault.Invalidf("ScheduleOptions.MaxMissed", "must be used with MissedAll only")
 	}
 	if o.Missed != "" {
 		if err := cron.Policy(o.Missed).Validate(); err != nil {

@@ -12,7 +12,7 @@ var needs = func() map[string]int {
 			begin-session end-session`,
 		asViewer: `
 			list-definitions get-definition list-instances get-instance list-children list-signals get-history wait-instance
-			list-schedules tell-ticks get-schedule list-hooks get-hook list-dead get-overview list-upcoming stream-changes
+			list-schedules list-ticks get-schedule list-hooks get-hook list-dead get-overview list-upcoming stream-changes
 			list-outbox tail-outbox list-consumers list-consumer-dead get-outbox-status list-nodes list-tasks list-task-errors get-task list-alarms get-alarm list-actors
 			get-actor get-snapshot get-log stream-actor open-socket list-timers list-statecharts check-statechart get-statechart draw-statechart
 			search get-facets get-me`,

@@ -32,7 +32,7 @@ var Routes = []Route{
 	post("/v1/instances/{id}/retry", Operator, "retry-instance", "Retry a failed, cancelled or quarantined instance", by(changes(machines, (*fsm.Machines).RetryIn))),
 
 	get("/v1/schedules", Viewer, "list-schedules", "List schedules by name", by((*API).listSchedules)),
-	get("/v1/ticks", Viewer, "tell-ticks", "List the next ticks of a cron expression or an interval", by((*API).previewTicks)),
+	get("/v1/ticks", Viewer, "list-ticks", "List the next ticks of a cron expression or an interval", by((*API).previewTicks)),
 	get("/v1/schedules/{name}", Viewer, "get-schedule", "Get a schedule", by((*API).getSchedule)),
 	put("/v1/schedules/{name}", Operator, "set-schedule", "Create or replace a schedule", by((*API).setSchedule)),
 	patch("/v1/schedules/{name}", Operator, "change-schedule", "Change some fields of a schedule", by((*API).changeSchedule)),

@@ -29,7 +29,7 @@ type heading struct {
 	Text  string
 }
 
-// parse parses a page and gives its headings the same ids as the common forges.
+// parse parses a page and gives its headings the same ids as GitHub and GitLab.
 func parse(file string, source []byte) *page {
 	p := &page{file: file, url: address(file), source: source, Title: file}
 	p.tree = markdown.Parser().Parse(text.NewReader(source))
@@ -52,7 +52,7 @@ func parse(file string, source []byte) *page {
 	return p
 }
 
-// slug returns the id of a heading by the rules of the common forges. Letters, digits,
+// slug returns the id of a heading by the rules of GitHub and GitLab. Letters, digits,
 // hyphens and underscores stay, spaces become hyphens, and a repeated heading gets a
 // number.
 func slug(words string, seen map[string]int) string {
