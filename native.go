@@ -199,9 +199,9 @@ func (a *application) harmless(err error) bool {
 // Refuse implements sqldb.Guard.
 func (a *application) Refuse() error { return a.tx.fail(fault.ErrEngineCommits) }
 
-// settle fails the Tx if the application has left the transaction in a state in which it
+// checkState fails the Tx if the application has left the transaction in a state in which it
 // must not be committed.
-func (tx *Tx) settle() error {
+func (tx *Tx) checkState() error {
 	if tx.app == nil || tx.err != nil {
 		return tx.err
 	}

@@ -148,7 +148,7 @@ func (tx *Tx) open() (sqldb.Runner, error) {
 	if err := tx.closeRows(); err != nil {
 		return nil, err
 	}
-	if err := tx.settle(); err != nil {
+	if err := tx.checkState(); err != nil {
 		return nil, err
 	}
 	if tx.live == nil {

@@ -103,7 +103,7 @@ func (e *Engine) attempt(ctx context.Context, id string, blocked int, fn func(*T
 	defer tx.end()
 	err = tx.act(audit.Of(ctx), fn)
 	tx.closeApplication()
-	_ = tx.settle()    // it fails the Tx
+	_ = tx.checkState()    // it fails the Tx
 	if tx.err != nil { // the first error decides, even if fn dropped or replaced it
 		if sqldb.IsTransient(tx.err) && !sqldb.IsTransient(err) {
 			err = tx.err
@@ -167,7 +167,7 @@ func (e *Engine) view(ctx context.Context, fn func(*Tx) error) (again bool, err 
 	defer tx.end()
 	err = fn(tx)
 	tx.closeApplication()
-	_ = tx.settle() // it fails the Tx
+	_ = tx.checkState() // it fails the Tx
 	return !tx.hasSeen && tx.retryable(tx.err), first(err, tx.err)
 }
 

@@ -82,7 +82,7 @@ func (r runner) oneByOne(ctx context.Context, stmts []sqldb.Stmt) error {
 		if err != nil {
 			return sqldb.Failed(i, s, translate(err))
 		}
-		if err := sqldb.Judge(i, s, n); err != nil {
+		if err := sqldb.CheckRows(i, s, n); err != nil {
 			return err
 		}
 	}

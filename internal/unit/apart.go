@@ -34,7 +34,7 @@ func ApartWait(n int) time.Duration { return apartWaits[min(max(n, 1), len(apart
 // errAgain means that the row is no longer locked, and the unit can join a group again.
 var errAgain = errors.New("row is no longer locked")
 
-// unblock removes the units that need the locked row of the culprit from the group. Their
+// unblock removes the units that need the locked row of the failed unit from the group. Their
 // callers continue in apart.
 func (c *Committer) unblock(group []*job, failed *UnitError) (rest []*job) {
 	if failed.Row != "" {
