@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/outbox"
 )
 
-// savepoint is what the unit had recorded when the application made a savepoint.
+// savepoint is the state of the unit when the application made a savepoint.
 type savepoint struct {
 	name                                string
 	stmts, mutations, events, committed int

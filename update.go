@@ -103,8 +103,8 @@ func (e *Engine) attempt(ctx context.Context, id string, blocked int, fn func(*T
 	defer tx.end()
 	err = tx.act(audit.Of(ctx), fn)
 	tx.closeApplication()
-	_ = tx.checkState()    // it fails the Tx
-	if tx.err != nil { // the first error decides, even if fn dropped or replaced it
+	_ = tx.checkState() // it fails the Tx
+	if tx.err != nil {  // the first error decides, even if fn dropped or replaced it
 		if sqldb.IsTransient(tx.err) && !sqldb.IsTransient(err) {
 			err = tx.err
 		}

@@ -32,9 +32,9 @@ const (
 	// retryAfter is the delay after a run failed, or after the next due time could not be
 	// read or the wake-up time not be set.
 	retryAfter = time.Second
-	// breath is the delay after a run found no work although work is due: another process
+	// contentionDelay is the delay after a run found no work although work is due: another process
 	// is claiming it.
-	breath = 5 * time.Millisecond
+	contentionDelay = 5 * time.Millisecond
 )
 
 // WakerOptions configure a Waker. The zero value of every field is its
@@ -147,7 +147,7 @@ func (a *Waker) ran(ctx context.Context, n int, err error) {
 	case err != nil:
 		a.schedule(ctx, retryAfter)
 	case n == 0:
-		a.schedule(ctx, breath)
+		a.schedule(ctx, contentionDelay)
 	default:
 		a.schedule(ctx, 0)
 	}

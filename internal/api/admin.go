@@ -28,7 +28,9 @@ func changes[A any](of func(*API) A, change func(A, *perdure.Tx, string) error) 
 
 // deletes returns the handler of a DELETE of one item.
 func deletes[A any](of func(*API) A, remove func(A, context.Context, string) error) func(*API, context.Context, *deleteInput) (*struct{}, error) {
-	return func(a *API, ctx context.Context, in *deleteInput) (*struct{}, error) { return nil, remove(of(a), ctx, in.ID) }
+	return func(a *API, ctx context.Context, in *deleteInput) (*struct{}, error) {
+		return nil, remove(of(a), ctx, in.ID)
+	}
 }
 
 // deleteInput is the input of a DELETE of one item.

@@ -18,8 +18,8 @@ const (
 	// stride is the step by which time moves. It is less than a lease, so that running work
 	// keeps its lease, and work that becomes due in between runs in order.
 	stride = Lease / 4
-	// breath is the time that work gets for each stride, by the host's clock.
-	breath = 5 * time.Millisecond
+	// strideTime is the time that work gets for each stride, by the host's clock.
+	strideTime = 5 * time.Millisecond
 	// maxSkip is the maximum distance of one move.
 	maxSkip = 24 * time.Hour
 	// maxSpeed is the highest speed at which heartbeats keep up.
@@ -115,7 +115,7 @@ func (c *Control) Forward(ctx context.Context, d time.Duration) error {
 		step := min(d, c.stride(ctx))
 		c.warp.Skip(step)
 		d -= step
-		timer := clock.System.NewTimer(breath)
+		timer := clock.System.NewTimer(strideTime)
 		select {
 		case <-timer.C():
 		case <-ctx.Done():

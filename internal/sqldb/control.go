@@ -9,7 +9,7 @@ type Control int
 const (
 	// NoControl is any other statement.
 	NoControl Control = iota
-	// Ends is BEGIN, COMMIT, ROLLBACK and the like. A list of statements with a savepoint
+	// Ends is BEGIN, COMMIT, ROLLBACK and similar statements. A list of statements with a savepoint
 	// among them counts as Ends too: its effect on the transaction cannot be followed.
 	Ends
 	// Savepoint, Release and RollbackTo have the name of a savepoint.
