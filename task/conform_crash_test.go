@@ -110,7 +110,7 @@ func (f *fixture) suspects(t testing.TB) int64 {
 	return f.db.Int(t, "select count(*) from "+f.table("queues", "task")+" where status = 'pending' and batch_limit is not null")
 }
 
-// TheReaperJudgesAsInOtherKinds: the rules in the database are those of core.Judge.
+// TheReaperJudgesAsInOtherKinds: the rules in the database are those of core.CrashVerdict.
 func (Conformance) TheReaperJudgesAsInOtherKinds(t *testing.T, db enginetest.Database) {
 	for _, maxCrashes := range []int{2, 3, 5} {
 		f := newFixture(t, db, nil)

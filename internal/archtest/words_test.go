@@ -91,7 +91,6 @@ var allowed = []struct{ file, near, why string }{
 	{"*", "no error handler", "none is set"},
 	{"engine.go", "gone on Close", "it is removed"},
 	{"README.md", "nothing but Go", "the requirement of the first program"},
-	{"deploy/grafana/*.json", "", "words of Grafana's format"},
 }
 
 // notTexts are files and directories without texts of this project.

@@ -45,7 +45,7 @@ where task_id in (
 
 -- name: TaskReap
 -- After two crashes a task is a suspect. Its batch limit becomes half of the suspects
--- that its worker ran, and only a task that crashes alone is quarantined. core.Judge
+-- that its worker ran, and only a task that crashes alone is quarantined. core.CrashVerdict
 -- has the same rules.
 update queues_task
 set status = case when verdict.poison then 'quarantined' else 'pending' end,
