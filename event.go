@@ -5,7 +5,7 @@ import (
 	"github.com/perdure/perdure/outbox"
 )
 
-// Emit records an event of the application in the outbox entry of the unit, beside the
+// Emit records an event of the application in the outbox entry of the unit, next to the
 // mutations of described tables. Use it for changes of your own tables, and for facts that
 // are no change of a row.
 //
@@ -17,8 +17,8 @@ import (
 // order of commits. Within an entry, events and mutations have the order in which they were
 // recorded: see outbox.Payload.All. Emit changes no table and locks no row.
 //
-// If the engine has no outbox, the unit fails with a *fault.Invalid: an event that nobody
-// can read would be lost.
+// If the engine has no outbox, the unit fails with a *fault.Invalid: an event that no
+// consumer can read would be lost.
 func (tx *Tx) Emit(topic, key string, payload any) error {
 	if err := tx.writable(); err != nil {
 		return err

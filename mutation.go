@@ -25,7 +25,7 @@ func (tx *Tx) Create(t *schema.Table, values schema.Values) (string, error) {
 		return "", tx.fail(err)
 	}
 	m := tx.mutation(outbox.Create, t, id, nil)
-	m.Values = tx.told(t, values, &stmts)
+	m.Values = tx.entryValues(t, values, &stmts)
 	return id, tx.record(stmts, m)
 }
 
@@ -57,7 +57,7 @@ func (tx *Tx) update(t *schema.Table, id string, set schema.Values, check *int64
 		return tx.fail(err)
 	}
 	m := tx.mutation(outbox.Update, t, id, check)
-	m.Set = tx.told(t, set, &stmts)
+	m.Set = tx.entryValues(t, set, &stmts)
 	return tx.record(stmts, m)
 }
 
@@ -210,11 +210,11 @@ func (tx *Tx) mutation(op outbox.Op, t *schema.Table, id string, check *int64) o
 	return outbox.Mutation{Op: op, Schema: name, Namespace: name, Table: t.Name(), ExternalID: id, CheckVersion: check}
 }
 
-// told converts values into the form that the outbox stores, and returns them. It changes
+// entryValues converts values into the form that the outbox stores, and returns them. It changes
 // the map in place: the caller owns it, and the statements already have its values. A
-// reference by internal id becomes a placeholder, and told appends a statement that looks
+// reference by internal id becomes a placeholder, and entryValues appends a statement that looks
 // up the external id. Internal ids never leave the database.
-func (tx *Tx) told(t *schema.Table, values schema.Values, stmts *[]sqldb.Stmt) map[string]any {
+func (tx *Tx) entryValues(t *schema.Table, values schema.Values, stmts *[]sqldb.Stmt) map[string]any {
 	if !tx.eng.options.Outbox {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/edge"
 )
 
-// Event is an event that the application recorded with Tx.Emit, beside the mutations of
+// Event is an event that the application recorded with Tx.Emit, next to the mutations of
 // its unit of work. It changes no table.
 type Event struct {
 	// Topic is the name of what happened, as "order.placed".

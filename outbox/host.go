@@ -44,7 +44,7 @@ func (o *Outbox) Announce() {
 	}
 }
 
-// subscribe calls fn when entries may have arrived, in any process that can be heard.
+// subscribe calls fn when entries may have arrived, in this process or in another process that sends wake-ups.
 func (o *Outbox) subscribe(topic string, fn func(due time.Time)) (cancel func()) {
 	if o.host.Hub == nil {
 		return func() {}
