@@ -99,6 +99,21 @@ func (f *fixture) audit(t *testing.T) {
 	}
 }
 
+// With a snapshot that is older than the last entry, the number cannot be reserved in order.
+func TestAnEventOfAnOldSnapshotIsRefused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, nil)
+	ctx := enginetest.Context(t)
+	_, err := f.app.Exec(ctx, "begin isolation level repeatable read; select perdure.emit('old', '', '1')")
+	enginetest.NoError(t, err)
+	_, err = query(connect(t, f.dsn(t)), "select perdure.emit('new', '', '2')")
+	enginetest.NoError(t, err)
+	_, err = f.app.Exec(ctx, "commit")
+	equal(t, "commit", state(err), "40001")
+	equal(t, "counter", f.db.Int(t, "select counter from perdure.outbox_clock"), 1)
+	equal(t, "events", f.db.Int(t, "select count(*) from perdure.sql_events"), 0)
+}
+
 // The counter is locked when the transaction commits, not when it emits: a client that is slow
 // after an event holds up no other one.
 func TestAnOpenTransactionWithAnEventHoldsNoLock(t *testing.T) {
