@@ -53,9 +53,9 @@ PLAIN := ^Test(InterleavingsOnPostgres$$|.*Meet|.*Corpus|.*Interleaved$$|.*Kill(
 PLAIN_PACKAGES := ./alarm ./fsm ./actor ./statechart ./internal/test/torture
 # All tests of these packages: a browser in front of the server, and commands in front of
 # the API, whose concurrency is that of the server, the API and the engine, and the tests of
-# those run with the detector; interleavings; and documents and rules of the source, where
+# those run with the detector; a cluster of servers; interleavings; and documents and rules of the source, where
 # nothing runs concurrently. The longest is the first.
-UNRACED := ./ui/uitest ./internal/cli ./internal/effect ./docs ./internal/archtest ./internal/man ./deploy
+UNRACED := ./ui/uitest ./internal/test/galera ./internal/cli ./internal/effect ./docs ./internal/archtest ./internal/man ./deploy
 # Packages start in this order, the longest first: none is left alone at the end.
 LONGEST := ./internal/test/torture ./statechart
 

@@ -129,7 +129,7 @@ func newEngine(ctx context.Context, db sqldb.DB, o Options) (*Engine, error) {
 	if o.NoListener {
 		eng.hub.Deafen()
 	}
-	eng.outbox = outbox.New(st, outbox.Host{Clock: o.Clock, Hub: eng.hub, Workers: &eng.workers, Update: eng.updateWith})
+	eng.outbox = outbox.New(st, outbox.Host{Clock: o.Clock, Hub: eng.hub, Workers: &eng.workers, Update: eng.updateWith, Yield: func(ctx context.Context, attempt int, err error) { unit.Yield(ctx, db, attempt, err) }})
 	if o.OutboxRetention > 0 {
 		eng.outbox.Retain(o.OutboxRetention)
 	}

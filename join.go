@@ -73,6 +73,10 @@ func (e *Engine) join(ctx context.Context, run sqldb.Runner, joined any, fn func
 	if err != nil {
 		return err
 	}
+	cluster, clustered := e.db.(sqldb.Clustered)
+	if clustered {
+		run = cluster.Guard(run)
+	}
 	tx := e.newTx(ctx, id)
 	tx.live, tx.joined = run, joined
 	defer tx.end()
@@ -83,6 +87,9 @@ func (e *Engine) join(ctx context.Context, run sqldb.Runner, joined any, fn func
 	last, err := tx.finish()
 	if err != nil {
 		return err
+	}
+	if clustered && !tx.unit.Clean() {
+		last = append(last, cluster.Fence()...)
 	}
 	if err := run.Run(ctx, last...); err != nil {
 		return tx.fail(err)

@@ -40,19 +40,21 @@ func (e *Engine) Update(ctx context.Context, fn func(*Tx) error) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout)
 	defer cancel()
-	for attempt, blocked := 1, 0; ; {
+	for attempt, blocked, overtaken := 1, 0, 0; ; {
 		again, err := e.attempt(ctx, id, blocked, fn)
 		switch {
 		case !again:
 			return e.locked(ctx, blocked, err)
 		case sqldb.IsLocked(err): // not the fault of fn: only the timeout bounds it
 			blocked++
+		case sqldb.IsCertification(err): // neither: another node was faster
+			overtaken++
 		case attempt == e.options.MaxAttempts:
 			return fmt.Errorf("run unit of work %d times: %w", attempt, err)
 		default:
 			attempt++
 		}
-		unit.Pause(ctx, attempt)
+		unit.Yield(ctx, e.db, attempt+overtaken, err)
 		if ctx.Err() != nil {
 			return e.locked(ctx, blocked, errors.Join(ctx.Err(), err))
 		}
@@ -64,6 +66,9 @@ func (e *Engine) Update(ctx context.Context, fn func(*Tx) error) error {
 func (e *Engine) locked(ctx context.Context, blocked int, err error) error {
 	var known *fault.Locked
 	var uncertain *fault.Uncertain
+	if cause := ctx.Err(); cause != nil && sqldb.IsCertification(err) && !errors.Is(err, cause) {
+		return fmt.Errorf("%w: %w", cause, err)
+	}
 	if err == nil || ctx.Err() == nil || errors.As(err, &known) || errors.As(err, &uncertain) || blocked == 0 && !sqldb.IsLocked(err) {
 		return err
 	}

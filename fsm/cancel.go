@@ -99,7 +99,11 @@ func (m *Machines) end(ctx context.Context, id string, status Status, reason str
 		return err
 	}
 	for attempt := 1; ; attempt++ {
-		r, err := m.tryEnd(ctx, id, status, reason, terminate)
+		var r *rootEnd
+		err := unit.Overtakable(ctx, m.rt.DB, func() (err error) {
+			r, err = m.tryEnd(ctx, id, status, reason, terminate)
+			return err
+		})
 		if err == nil {
 			r.announce()
 			if r.tree {

@@ -215,10 +215,13 @@ func (e *ends) expire(ctx context.Context, ids []string) (int, error) {
 	for i, id := range ids {
 		all[i] = endTarget{id: id, status: Failed, reason: deadlineExceeded, root: id}
 	}
-	p := &piece{machines: m, wakeups: &work.Wakeups{}}
-	err := unit.Once(ctx, m.rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
-		p.taking = newTaking(m, tx, all, p.wakeups)
-		return p.taking.run(ctx)
+	var p *piece
+	err := unit.Overtakable(ctx, m.rt.DB, func() error {
+		p = &piece{machines: m, wakeups: &work.Wakeups{}}
+		return unit.Once(ctx, m.rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
+			p.taking = newTaking(m, tx, all, p.wakeups)
+			return p.taking.run(ctx)
+		})
 	})
 	if err != nil {
 		return 0, err

@@ -45,10 +45,13 @@ type piece struct {
 func (m *Machines) endPiece(ctx context.Context, root string) (*piece, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.rt.Timeout)
 	defer cancel()
-	p := &piece{machines: m, wakeups: &work.Wakeups{}}
-	err := unit.Once(ctx, m.rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
-		p.tx = tx
-		return p.run(ctx, root)
+	var p *piece
+	err := unit.Overtakable(ctx, m.rt.DB, func() error {
+		p = &piece{machines: m, wakeups: &work.Wakeups{}}
+		return unit.Once(ctx, m.rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
+			p.tx = tx
+			return p.run(ctx, root)
+		})
 	})
 	if err != nil {
 		return nil, err

@@ -46,11 +46,16 @@ func (p *Processor) claim(ctx context.Context, _ int, lease time.Duration) ([]*c
 	}
 	defer tx.Rollback()
 	b, err := p.lease(ctx, tx)
+	if sqldb.IsCertification(err) { // another node has the consumer, or has just changed it
+		return nil, nil
+	}
 	if err != nil || b == nil {
 		return nil, sqldb.Bare(err)
 	}
 	l := store.ConsumerLease{Name: p.name, Token: newID(), Worker: p.id, Lease: lease, Crashes: b.crashes, BatchLimit: b.limit}
-	if err := tx.Commit(ctx, p.outbox.store.LeaseConsumer(l, p.outbox.now())); err != nil {
+	if err := tx.Commit(ctx, p.outbox.store.LeaseConsumer(l, p.outbox.now())); sqldb.IsCertification(err) {
+		return nil, nil
+	} else if err != nil {
 		return nil, sqldb.Bare(err) // the next claim finds out whether the lease was written
 	}
 	return []*core.Claim{{ID: p.name, Token: l.Token, Work: b}}, nil

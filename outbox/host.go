@@ -24,6 +24,9 @@ type Host struct {
 	// Update runs functions that handlers have added, in one unit of work, after check
 	// has verified the lease in the same transaction. Nil: handlers cannot add functions.
 	Update func(ctx context.Context, check func(run func(...sqldb.Stmt) error) error, with []func(tx any) error) error
+	// Yield waits before the next attempt of a transaction that transactions of other nodes
+	// of a cluster have overtaken. Nil: such a transaction is retried like any other.
+	Yield func(ctx context.Context, attempt int, err error)
 }
 
 // now returns the time for a statement, or nil if the server's clock decides.

@@ -193,8 +193,12 @@ func (o *Outbox) transact(ctx context.Context, access sqldb.Access, fn func(cont
 	defer cancel()
 	for try := 1; ; try++ {
 		err := o.once(ctx, access, fn)
-		if !sqldb.IsTransient(err) || try == maxTries || ctx.Err() != nil {
+		overtaken := sqldb.IsCertification(err) && o.host.Yield != nil
+		if !sqldb.IsTransient(err) || try >= maxTries && !overtaken || ctx.Err() != nil {
 			return sqldb.Bare(err)
+		}
+		if overtaken {
+			o.host.Yield(ctx, try, err)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks that what the tests need is installed: Go, gcc (the race detector
 # needs it), Python, curl, groff, Chromium, PgBouncer, and the programs of a PostgreSQL and
-# a MariaDB server. The servers need not run; the tests start their own.
+# a MariaDB server, also as a Galera cluster. The servers need not run; the tests start their own.
 #
 # Installs what is missing if that can be done without asking: as root, with
 # apt-get. Otherwise it says what to install and fails.
@@ -35,6 +35,16 @@ has_mariadb() {
   command -v mariadbd >/dev/null && command -v mariadb-install-db >/dev/null
 }
 
+# A node of a cluster copies its data to another with rsync.
+has_galera() {
+  local file
+  command -v rsync >/dev/null || return 1
+  for file in /usr/lib/galera/libgalera_smm.so /usr/lib64/galera-4/libgalera_smm.so /usr/lib/galera-4/libgalera_smm.so /opt/homebrew/lib/libgalera_smm.so; do
+    if [ -e "$file" ]; then return 0; fi
+  done
+  return 1
+}
+
 has_pgbouncer() {
   local PATH=$PATH:/usr/sbin:/usr/local/sbin:/opt/homebrew/bin
   command -v pgbouncer >/dev/null
@@ -65,6 +75,7 @@ missing() {
   has_gcc || echo "gcc libc6-dev|a C compiler, for the race detector"
   has_postgres || echo "postgresql|the PostgreSQL server, version $min_postgres or newer"
   has_mariadb || echo "mariadb-server|the MariaDB server, version 10.6 or newer"
+  has_galera || echo "galera-4 rsync iproute2|Galera 4 and rsync, for a cluster of MariaDB servers"
   has_pgbouncer || echo "pgbouncer|PgBouncer, a pooler for PostgreSQL"
   has_chromium || echo "chromium-headless-shell|Chromium, for the tests of the dashboard"
   has_python || echo "python3|Python 3, for the example in another language"

@@ -30,7 +30,7 @@ func Borrow(ctx context.Context, pool *sql.DB) (*DB, error) {
 	for range cap(db.room) {
 		db.room <- struct{}{}
 	}
-	if err := db.check(ctx); err != nil {
+	if err := db.check(ctx, db.write); err != nil {
 		return nil, fmt.Errorf("use the application's pool: %w", err)
 	}
 	if err := db.checkDurable(ctx); err != nil {
@@ -115,6 +115,9 @@ func returning(settings []setting) string {
 // level applies only to the next one.
 func (t *tx) borrow(ctx context.Context, isolation string, idle time.Duration) error {
 	meanings, limits := meanings(), limits(t.maria, idle)
+	if len(t.fence) > 0 && !t.claim {
+		limits = append(limits, setting{syncWait, "1"})
+	}
 	for _, query := range []string{borrowing(append(meanings, limits...)), "set transaction isolation level " + isolation} {
 		if _, err := t.conn.ExecContext(ctx, query); err != nil {
 			_ = t.conn.Raw(func(any) error { return driver.ErrBadConn }) // its settings are not known
@@ -129,8 +132,11 @@ func (t *tx) borrow(ctx context.Context, isolation string, idle time.Duration) e
 // of the application.
 func (t *tx) giveBack(ctx context.Context) error { return t.restore(ctx, &t.meanings) }
 
-// Enter implements sqldb.Native.
-func (t *tx) Enter(ctx context.Context) error { return t.giveBack(ctx) }
+// Enter implements sqldb.Native. Statements of the application may lock rows.
+func (t *tx) Enter(ctx context.Context) error {
+	t.fenced = t.fenced || len(t.fence) > 0
+	return t.giveBack(ctx)
+}
 
 // takeBack changes the settings again, before a statement of the engine that follows
 // statements of the application.
@@ -160,6 +166,9 @@ func (t *tx) restore(ctx context.Context, settings *[]setting) error {
 
 // Query implements sqldb.Runner. Queries are those of the application.
 func (t *tx) Query(ctx context.Context, query string, args ...any) (sqldb.Rows, error) {
+	if need, _ := needsFence(query, t.claim); need && len(t.fence) > 0 {
+		t.fenced = true
+	}
 	if err := t.giveBack(ctx); err != nil {
 		return nil, err
 	}

@@ -25,7 +25,39 @@ func (db *DB) Diagnose(ctx context.Context) ([]sqldb.Diagnosis, error) {
 		return nil, fmt.Errorf("read settings: %w", err)
 	}
 	middle := before.Add(clock.System.Now().Sub(before) / 2)
-	return []sqldb.Diagnosis{{Name: "version", Found: "MySQL " + version}, skew(now.Sub(middle)), durability(flush), db.connections(limit)}, nil
+	all := []sqldb.Diagnosis{{Name: "version", Found: "MySQL " + version}, skew(now.Sub(middle)), durability(flush), db.connections(limit)}
+	state, ok, err := db.ClusterState(ctx)
+	if ok {
+		all = append(all, state)
+	}
+	return all, err
+}
+
+// ClusterState implements sqldb.Clustered.
+func (db *DB) ClusterState(ctx context.Context) (state sqldb.Diagnosis, ok bool, err error) {
+	if !db.dialect.Cluster {
+		return state, false, nil
+	}
+	status, err := variables(ctx, db.read, "show global status where variable_name in ('wsrep_cluster_size', 'wsrep_cluster_status', 'wsrep_local_state_comment')")
+	if err != nil {
+		return state, false, fmt.Errorf("read cluster state: %w", translate(err))
+	}
+	return cluster(status), true, nil
+}
+
+// cluster describes the cluster and the state of this node in it.
+func cluster(status map[string]string) sqldb.Diagnosis {
+	size, component, state := status["wsrep_cluster_size"], status["wsrep_cluster_status"], status["wsrep_local_state_comment"]
+	found := sqldb.Diagnosis{Name: "cluster", Found: fmt.Sprintf("Galera, %s nodes; this node is %s in a component that is %s", size, state, component)}
+	switch {
+	case component != "Primary":
+		found.Problem, found.Broken = "this node has lost the majority of the cluster and refuses all statements", true
+	case state != "Synced":
+		found.Problem = "this node is not synced with the cluster: its statements wait"
+	case size == "1" || size == "2":
+		found.Problem = "the cluster stops when one more node is lost: it has no majority then"
+	}
+	return found
 }
 
 func skew(d time.Duration) sqldb.Diagnosis {

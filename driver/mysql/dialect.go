@@ -105,6 +105,7 @@ func translate(err error) error {
 		1020,       // record has changed since last read
 		1040, 1203, // too many connections
 		1053, 1290, 1836, // shutting down, read-only
+		1047,       // the node is not a part of the cluster, or not yet
 		1927, 4031: // connection was killed or timed out
 		return &sqldb.Transient{Err: err}
 	}

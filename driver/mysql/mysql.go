@@ -1,4 +1,5 @@
-// Package mysql opens databases of MySQL 8 and of MariaDB 10.6 or later.
+// Package mysql opens databases of MySQL 8 and of MariaDB 10.6 or later, also as nodes of a
+// Galera cluster.
 //
 // Writers use READ COMMITTED, readers use REPEATABLE READ snapshots, each with a separate
 // pool. Times are DATETIME(6) in UTC.
@@ -6,6 +7,7 @@ package mysql
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
@@ -18,7 +20,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/perdure/perdure/fault"
-	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
@@ -53,7 +54,9 @@ type DB struct {
 	room chan struct{}
 	// borrowed is true if all pools are the same pool of the caller.
 	borrowed bool
-	ran      sqldb.Counter
+	// id names this process to the others of a cluster.
+	id  string
+	ran sqldb.Counter
 }
 
 // Open connects to the database of a mysql:// or mariadb:// URL:
@@ -64,15 +67,21 @@ func Open(ctx context.Context, dsn string) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{
-		write:  pool(config, "read committed", writers, idleTimeout),
-		group:  pool(config, "read committed", groups, sqldb.ClientSilence),
-		read:   pool(config, "repeatable read", readers, 0),
-		urgent: pool(config, "read committed", urgents, sqldb.ClientSilence),
+	db := &DB{}
+	first := pool(config, "read committed", 1, 0)
+	defer first.Close()
+	if err := db.check(ctx, first); err != nil {
+		return nil, fmt.Errorf("open mysql database: %w", err)
 	}
-	if err := db.check(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open mysql database: %w", err), db.Close())
+	causal := config
+	if _, chosen := config.Params[syncWait]; db.dialect.Cluster && !chosen {
+		causal = config.Clone()
+		causal.Params[syncWait] = "1"
 	}
+	db.write = pool(causal, "read committed", writers, idleTimeout)
+	db.group = pool(causal, "read committed", groups, sqldb.ClientSilence)
+	db.read = pool(causal, "repeatable read", readers, 0)
+	db.urgent = pool(config, "read committed", urgents, sqldb.ClientSilence)
 	return db, nil
 }
 
@@ -182,17 +191,24 @@ func (c connector) Driver() driver.Driver { return mysql.MySQLDriver{} }
 
 // check returns an error if the server lacks SKIP LOCKED, or if its commit does not make
 // changes visible before it releases their locks. It also determines the name of the
-// exact collation.
-func (db *DB) check(ctx context.Context) error {
+// exact collation, and whether the server is a node of a cluster.
+func (db *DB) check(ctx context.Context, conn *sql.DB) error {
 	var version, engine string
-	if err := db.write.QueryRowContext(ctx, "select version(), @@default_storage_engine").Scan(&version, &engine); err != nil {
+	if err := conn.QueryRowContext(ctx, "select version(), @@default_storage_engine").Scan(&version, &engine); err != nil {
 		return translate(err)
 	}
 	var major, minor int
 	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
 		return fmt.Errorf("parse server version %q: %w", version, err)
 	}
-	db.dialect = dialect
+	cluster, err := inCluster(ctx, conn)
+	if err != nil {
+		return err
+	}
+	db.id, db.dialect = rand.Text(), dialect
+	if db.dialect.Cluster = cluster; cluster {
+		db.dialect.Translate = certified
+	}
 	if db.maria = strings.Contains(version, "MariaDB"); db.maria {
 		db.dialect.Collation = "utf8mb4_nopad_bin"
 		if major*100+minor < 1006 {
@@ -243,7 +259,7 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 		room()
 		return nil, fmt.Errorf("get connection: %w", cut(ctx, translate(err)))
 	}
-	t := &tx{StdRunner: sqldb.StdRunner{Conn: conn, Dialect: db.dialect, Ran: &db.ran}, conn: conn, maria: db.maria, room: room}
+	t := &tx{StdRunner: sqldb.StdRunner{Conn: conn, Dialect: db.dialect, Ran: &db.ran}, conn: conn, maria: db.maria, room: room, fence: db.fence(), claim: access == sqldb.Claim, guard: guard{written: map[uint32]bool{}}}
 	if db.borrowed {
 		err = t.borrow(ctx, isolation, idle)
 	}
@@ -252,44 +268,9 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 	}
 	if err != nil {
 		t.end()
-		return nil, cut(ctx, translate(err))
+		return nil, cut(ctx, db.dialect.Translate(err))
 	}
 	return t, nil
-}
-
-// Exclusively implements sqldb.DB. The lock belongs to the session, so the connection is
-// closed afterwards rather than pooled. The name of the lock may have at most 64
-// characters, and the name of a database alone can be that long.
-func (db *DB) Exclusively(ctx context.Context, fn func(sqldb.Runner) error) error {
-	conn, err := db.write.Conn(ctx)
-	if err != nil {
-		return fmt.Errorf("get connection: %w", translate(err))
-	}
-	defer conn.Close()
-	defer func() { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }()
-	if db.borrowed {
-		if _, err := conn.ExecContext(ctx, borrowing(append(meanings(), limits(db.maria, 0)...))); err != nil {
-			return translate(err)
-		}
-	}
-	var got sql.NullInt64
-	lock := conn.QueryRowContext(ctx, "select get_lock(concat('perdure.', sha1(database())), ?)", seconds(ctx))
-	if err := lock.Scan(&got); err != nil {
-		return translate(err)
-	}
-	if got.Int64 != 1 {
-		return errors.New("another process holds the migration lock")
-	}
-	return fn(sqldb.StdRunner{Conn: conn, Dialect: db.dialect, Ran: &db.ran})
-}
-
-// seconds returns the whole seconds until the deadline of ctx.
-func seconds(ctx context.Context) int {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return 3600
-	}
-	return max(int(deadline.Sub(clock.System.Now()).Seconds()), 0)
 }
 
 // Close implements sqldb.DB. Closing a pool fails only if the server cannot be notified

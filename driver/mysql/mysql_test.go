@@ -92,12 +92,14 @@ func TestACommitThatTheServerDidNotRefuseIsUncertain(t *testing.T) {
 		{&mysql.MySQLError{Number: 1213}, false},
 		{&mysql.MySQLError{Number: 1317}, true},
 		{&mysql.MySQLError{Number: 1053}, true},
+		{&mysql.MySQLError{Number: 1047}, true},
+		{&mysql.MySQLError{Number: 1180}, true},
 		{driver.ErrBadConn, true},
 		{mysql.ErrInvalidConn, true},
 		{io.EOF, true},
 		{context.DeadlineExceeded, true},
 	} {
-		err := commitError(c.err)
+		err := (&tx{StdRunner: sqldb.StdRunner{Dialect: dialect}}).commitError(c.err)
 		var uncertain *sqldb.Uncertain
 		if errors.As(err, &uncertain) != c.uncertain || c.uncertain && sqldb.IsTransient(err) {
 			t.Errorf("%v becomes %v", c.err, err)

@@ -35,32 +35,52 @@ type tx struct {
 	// limited is true if the transaction has changed the lock wait timeout of its
 	// session.
 	limited bool
+	// fence is the statement of sqldb.Clustered. fenced is true if the transaction needs it,
+	// claim if it is a sqldb.Claim.
+	fence         []sqldb.Stmt
+	fenced, claim bool
+	guard         guard
 }
 
 // Run implements sqldb.Runner.
 func (t *tx) Run(ctx context.Context, stmts ...sqldb.Stmt) error {
 	for i, s := range stmts {
 		if err := t.one(ctx, s); err != nil {
-			var failed *sqldb.StmtError
-			if errors.As(err, &failed) {
-				failed.Index = i
-			}
-			return cut(ctx, err)
+			return cut(ctx, at(i, err))
 		}
 	}
 	return nil
+}
+
+// at sets the index of the statement that failed.
+func at(i int, err error) error {
+	var failed *sqldb.StmtError
+	if errors.As(err, &failed) {
+		failed.Index = i
+	}
+	return err
 }
 
 func (t *tx) one(ctx context.Context, s sqldb.Stmt) error {
 	if wait, ok := s.LockLimit(); ok {
 		return t.limit(ctx, wait)
 	}
+	if t.claim || len(t.fence) == 0 {
+		return t.exec(ctx, s)
+	}
+	return t.guard.run(s, func(s sqldb.Stmt) error { return t.exec(ctx, s) })
+}
+
+func (t *tx) exec(ctx context.Context, s sqldb.Stmt) error {
 	change := t.takeBack
 	if s.Exact {
 		change = t.giveBack
 	}
 	if err := change(ctx); err != nil {
 		return err
+	}
+	if len(t.fence) > 0 && !t.fenced {
+		t.watch(&s)
 	}
 	if t.prefix == "" || s.Exact { // a user's statement may be of a form that takes no prefix
 		return t.StdRunner.Run(ctx, s)
@@ -76,6 +96,27 @@ func (t *tx) one(ctx context.Context, s sqldb.Stmt) error {
 		}
 	}
 	return t.StdRunner.Run(ctx, s)
+}
+
+// watch records that the transaction needs the fence if the statement has changed or locked a
+// row. The rows of a select that is run only for its locks are not counted.
+func (t *tx) watch(s *sqldb.Stmt) {
+	need, locks := needsFence(s.SQL, t.claim)
+	if !need {
+		return
+	}
+	if locks && s.Row == nil {
+		t.fenced = true
+		return
+	}
+	done := s.Done
+	s.Done = func(rows int64) error {
+		t.fenced = t.fenced || rows > 0
+		if done == nil {
+			return nil
+		}
+		return done(rows)
+	}
 }
 
 // limit bounds the waits for locks. MariaDB takes the bound with each statement, and bounds
@@ -124,11 +165,16 @@ func (t *tx) Commit(ctx context.Context, last ...sqldb.Stmt) error {
 	if err := t.Run(ctx, last...); err != nil {
 		return err
 	}
+	if t.fenced {
+		if err := t.Run(ctx, t.fence...); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := sqldb.CommitContext(ctx, commitTimeout)
 	defer cancel()
 	if _, err := t.conn.ExecContext(ctx, "commit"); err != nil {
 		t.Rollback()
-		return commitError(err)
+		return t.commitError(err)
 	}
 	t.Ran.Commit()
 	t.end()
@@ -137,13 +183,15 @@ func (t *tx) Commit(ctx context.Context, last ...sqldb.Stmt) error {
 
 // commitError distinguishes a commit that the server refused from a commit whose response
 // was lost. A commit may have happened if it was interrupted (1317), if its session was
-// killed (1927, 3169) or timed out (4031), or if the server was shutting down (1053).
-func commitError(err error) error {
+// killed (1927, 3169) or timed out (4031), or if the server was shutting down (1053). It may
+// also have happened if a node lost the cluster while it sent the changes (1047, 1180): the
+// other nodes may have them.
+func (t *tx) commitError(err error) error {
 	var e *mysql.MySQLError
-	if !errors.As(err, &e) || slices.Contains([]uint16{1053, 1317, 1927, 3169, 4031}, e.Number) {
+	if !errors.As(err, &e) || slices.Contains([]uint16{1047, 1053, 1180, 1317, 1927, 3169, 4031}, e.Number) {
 		return sqldb.NewUncertain(err)
 	}
-	return translate(err)
+	return t.Dialect.Translate(err)
 }
 
 // Rollback implements sqldb.Tx. After a deadlock the server has already

@@ -8,6 +8,7 @@ import (
 
 	"github.com/perdure/perdure/internal/histogram"
 	"github.com/perdure/perdure/internal/inspect"
+	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -20,6 +21,7 @@ type Overview struct {
 	// Unserved is not empty during an outage or an unfinished deployment.
 	Unserved []Unserved `json:"unserved" nullable:"false" doc:"Unserved work: due for at least a minute, and not served by any process with a heartbeat within 30 seconds. Also instances with the status no_worker, and schedules whose definition is not served."`
 	Series   Series     `json:"series"`
+	Cluster  string     `json:"cluster,omitempty" doc:"State of the database node of the responding process in its Galera cluster. Omitted if the database is not a cluster."`
 }
 
 // KindOverview has the amount of work of one kind.
@@ -101,7 +103,21 @@ func (a *API) getOverview(ctx context.Context, in *overviewInput) (*One[Overview
 	}
 	o.Series.Latency = latency(waits, from, r.step, len(o.Series.Backlog))
 	o.rates(samples, now)
-	return one(o), nil
+	o.Cluster, err = a.cluster(ctx)
+	return one(o), err
+}
+
+// cluster describes the cluster of the database and the state of its node.
+func (a *API) cluster(ctx context.Context) (string, error) {
+	db, ok := a.rt.DB.(sqldb.Clustered)
+	if !ok {
+		return "", nil
+	}
+	state, ok, err := db.ClusterState(ctx)
+	if err != nil || !ok || state.Problem == "" {
+		return state.Found, err
+	}
+	return state.Found + ": " + state.Problem, nil
 }
 
 func showKind(k inspect.Overview) KindOverview {

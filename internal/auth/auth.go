@@ -24,6 +24,7 @@ import (
 	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/unit"
 )
 
 // ErrUnauthenticated reports that credentials are missing or not valid. It does not reveal
@@ -180,13 +181,7 @@ func (a *Access) write(ctx context.Context, stmts ...sqldb.Stmt) error {
 func (a *Access) run(ctx context.Context, access sqldb.Access, stmts []sqldb.Stmt) error {
 	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
 	defer cancel()
-	tx, err := a.rt.DB.Begin(ctx, access)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	if err := tx.Run(ctx, stmts...); err != nil || access == sqldb.Read {
-		return err
-	}
-	return tx.Commit(ctx)
+	return unit.Overtakable(ctx, a.rt.DB, func() error {
+		return unit.Once(ctx, a.rt.DB, access, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) })
+	})
 }

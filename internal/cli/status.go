@@ -15,6 +15,7 @@ type overview struct {
 	Cap      int              `json:"cap"`
 	Kinds    []map[string]any `json:"kinds"`
 	Unserved []map[string]any `json:"unserved"`
+	Cluster  string           `json:"cluster,omitempty"`
 }
 
 func (a *app) status() *cobra.Command {
@@ -56,6 +57,9 @@ func (a *app) writeOverview(w io.Writer, all overview) {
 	if len(all.Unserved) > 0 {
 		fmt.Fprintf(w, "\n%s\n", a.color(red, "unserved work:"))
 		table(w, cells(all.Unserved, []string{"kind", "why", "queue", "name", "version", "step", "schedule", "count", "oldest_due_at"}))
+	}
+	if all.Cluster != "" {
+		fmt.Fprintf(w, "\ndatabase: %s\n", all.Cluster)
 	}
 	fmt.Fprintf(w, "\ncounts are limited to %d\n", all.Cap)
 }

@@ -71,7 +71,7 @@ func (i *Inspector) trimChain(ctx context.Context, chain int, before time.Time) 
 	ctx, cancel := context.WithTimeout(ctx, i.rt.Timeout)
 	defer cancel()
 	st := i.rt.Store
-	err = unit.Once(ctx, i.rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
+	err = unit.Transact(ctx, i.rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
 		var head audit.Head
 		if err := tx.Run(ctx, st.ClaimAuditChainIfFree(chain, func(h audit.Head) { head = h })); err != nil || head.Seq == head.BaseSeq {
 			return err

@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/serving"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/unit"
 )
 
 // SampleEvery is the interval of samples.
@@ -57,15 +58,9 @@ func (i *Inspector) Sample(ctx context.Context) error {
 func (i *Inspector) write(ctx context.Context, stmts ...sqldb.Stmt) error {
 	ctx, cancel := context.WithTimeout(ctx, i.rt.Timeout)
 	defer cancel()
-	tx, err := i.rt.DB.Begin(ctx, sqldb.Write)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	if err := tx.Run(ctx, stmts...); err != nil {
-		return err
-	}
-	return tx.Commit(ctx)
+	return unit.Overtakable(ctx, i.rt.DB, func() error {
+		return unit.Once(ctx, i.rt.DB, sqldb.Write, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) })
+	})
 }
 
 // EndOverdueSessions ends database sessions of task workers whose transactions take too

@@ -36,6 +36,9 @@ type Dialect struct {
 	// Relaxed is the reason why acknowledged commits may be lost in a crash; empty if they
 	// cannot be lost.
 	Relaxed string
+	// Cluster is true if the server is a node of a cluster in which all nodes write: locks
+	// are those of the node. See Clustered.
+	Cluster bool
 }
 
 // Rebind rewrites the ? placeholders of query into the dialect's own. A ?

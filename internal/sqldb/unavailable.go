@@ -11,7 +11,7 @@ func IsUnavailable(err error) bool {
 	if errors.As(err, &uncertain) {
 		return true
 	}
-	if IsLocked(err) {
+	if IsLocked(err) || IsCertification(err) {
 		return false
 	}
 	var server interface{ SQLState() string }

@@ -85,8 +85,8 @@ func (c *Committer) apart(ctx context.Context, u *Unit, row string) error {
 		case sqldb.IsLocked(err) && errors.As(err, &failed): // it got this row and waits for another
 			c.jams.clear(j)
 			return c.apart(ctx, u, failed.Row)
-		case sqldb.IsTransient(err) && attempt < maxAlone:
-			Pause(ctx, attempt)
+		case sqldb.IsTransient(err) && (attempt < maxAlone || sqldb.IsCertification(err)):
+			Yield(ctx, c.Store.DB(), attempt, err)
 			continue
 		}
 		c.jams.clear(j)

@@ -223,6 +223,9 @@ func (c *Committer) commit(group []*job) {
 		}
 		var failed *UnitError
 		switch {
+		case sqldb.IsCertification(err): // it belongs to all units, whichever statement has met it
+			attempt++
+			Yield(context.Background(), c.Store.DB(), attempt, err)
 		case sqldb.IsLocked(err) && errors.As(err, &failed):
 			group, wait = c.unblock(group, failed), groupRetry
 		case sqldb.IsTransient(err) && !errors.As(err, &failed) && attempt < maxAlone:
@@ -261,11 +264,11 @@ func (c *Committer) commitSingle(j *job) {
 		case sqldb.IsLocked(err) && errors.As(err, &failed):
 			c.unblock([]*job{j}, failed)
 			return
-		case !sqldb.IsTransient(err) || attempt >= maxAlone:
+		case !sqldb.IsTransient(err) || attempt >= maxAlone && !sqldb.IsCertification(err):
 			j.done <- bare(err)
 			return
 		}
-		Pause(j.ctx, attempt)
+		Yield(j.ctx, c.Store.DB(), attempt, err)
 	}
 }
 

@@ -81,12 +81,37 @@ func deliver(group []*job, err error) {
 	}
 }
 
+// overtakenLimit is the number of attempts after which a transaction that is overtaken by
+// transactions of other nodes takes the turn. overtakenPause is the longest pause between its
+// attempts: it must not wait longer than the others need for a commit.
+const (
+	overtakenLimit = 4
+	overtakenPause = 8 * time.Millisecond
+)
+
+// Yield waits before the next attempt of a transaction that failed with err. A transaction
+// that other nodes of a cluster have overtaken several times takes the turn: it is not
+// overtaken again and again by transactions that are shorter or nearer to the others.
+func Yield(ctx context.Context, db sqldb.DB, attempt int, err error) {
+	if !sqldb.IsCertification(err) {
+		Pause(ctx, attempt)
+		return
+	}
+	if cluster, ok := db.(sqldb.Clustered); ok && attempt >= overtakenLimit {
+		_ = cluster.TakeTurn(ctx) // the next attempt may succeed without it
+	}
+	pause(ctx, min(time.Millisecond<<min(attempt, 10), overtakenPause))
+}
+
 // Pause waits before the next attempt of a transaction. The wait is random (full jitter),
 // so that competing transactions do not collide again. Its upper bound is 4 ms after the
 // first attempt and doubles with each attempt, up to 200 ms. Pause waits in real time,
 // regardless of the engine's clock, because the database needs the time.
 func Pause(ctx context.Context, attempt int) {
-	ceiling := min(2*time.Millisecond<<min(attempt, 10), 200*time.Millisecond)
+	pause(ctx, min(2*time.Millisecond<<min(attempt, 10), 200*time.Millisecond))
+}
+
+func pause(ctx context.Context, ceiling time.Duration) {
 	timer := clock.System.NewTimer(rand.N(ceiling) + time.Microsecond)
 	defer timer.Stop()
 	select {

@@ -56,7 +56,7 @@ func (c *committer) persist(ctx context.Context, commit func() error) error {
 		if err == nil || !repeatable(err) || clock.System.Now().After(until) {
 			return err
 		}
-		unit.Pause(ctx, attempt)
+		unit.Yield(ctx, c.runner.Runtime.DB, attempt, err)
 	}
 }
 

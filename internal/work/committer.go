@@ -279,7 +279,7 @@ func (c *committer) try(group []*Decided, wakeups *Wakeups, wait time.Duration) 
 		if err == nil || !repeatable(err) || sqldb.IsLocked(err) || clock.System.Now().After(until) {
 			return err
 		}
-		unit.Pause(context.Background(), attempt)
+		unit.Yield(context.Background(), c.runner.Runtime.DB, attempt, err)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/seal"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/unit"
 )
 
 const (
@@ -165,7 +166,18 @@ func (q *Queue) Take(ctx context.Context, limit int, lease time.Duration) ([]*co
 	return q.take(ctx, limit, lease)
 }
 
+// take claims due items. On a cluster, two nodes may claim the same items, and one of them
+// fails when it commits.
 func (q *Queue) take(ctx context.Context, limit int, lease time.Duration) ([]*core.Claim, error) {
+	var claims []*core.Claim
+	err := unit.Overtakable(ctx, nil, func() (err error) {
+		claims, err = q.takeOnce(ctx, limit, lease)
+		return err
+	})
+	return claims, err
+}
+
+func (q *Queue) takeOnce(ctx context.Context, limit int, lease time.Duration) ([]*core.Claim, error) {
 	r := q.runner
 	tx, err := r.Runtime.DB.Begin(ctx, sqldb.Claim)
 	if err != nil {
@@ -218,7 +230,9 @@ func (q *Queue) lease(ctx context.Context, tx sqldb.Tx, c store.Claim, stmts fun
 		reads = r.kind.Read(items)
 	}
 	if err := tx.Commit(ctx, reads...); err != nil {
-		r.resolveClaim(c.Token)
+		if !sqldb.IsCertification(err) {
+			r.resolveClaim(c.Token)
+		}
 		return nil, err
 	}
 	claims := make([]*core.Claim, len(items))

@@ -7,6 +7,7 @@ import (
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/unit"
 )
 
 // freed wakes the queues of this process: more suspects may run.
@@ -20,6 +21,14 @@ func (r *Runner) freed() {
 // under a separate lease. Suspects use at most half of the slots of a queue, so that they do
 // not hold up other items.
 func (q *Queue) takeSuspects(ctx context.Context, limit int, lease time.Duration) (claims []*core.Claim, err error) {
+	err = unit.Overtakable(ctx, nil, func() (err error) {
+		claims, err = q.takeSuspectsOnce(ctx, limit, lease)
+		return err
+	})
+	return claims, err
+}
+
+func (q *Queue) takeSuspectsOnce(ctx context.Context, limit int, lease time.Duration) (claims []*core.Claim, err error) {
 	r := q.runner
 	least := q.least()
 	limit = min(limit, r.lane.Room(), q.suspectSlots-int(q.suspects.Load()))

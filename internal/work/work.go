@@ -186,9 +186,10 @@ func (r *Runner) family() *store.Family { return r.kind.Family(r.Runtime.Store) 
 // Publish wakes the dispatchers for the work that a transaction has made due.
 func (r *Runner) Publish(wakeups *Wakeups) { wakeups.Publish(r.Runtime.Hub, r.kind.Topic) }
 
-// Transact runs fn in a transaction on a connection that is reserved for claims.
+// Transact runs fn in a transaction on a connection that is reserved for claims. fn may run
+// more than once on a cluster.
 func (r *Runner) Transact(ctx context.Context, fn func(sqldb.Tx) error) error {
-	return unit.Once(ctx, r.Runtime.DB, sqldb.Urgent, fn)
+	return unit.Overtakable(ctx, r.Runtime.DB, func() error { return unit.Once(ctx, r.Runtime.DB, sqldb.Urgent, fn) })
 }
 
 // postponed returns the delay of an item that cannot run now for an external reason.

@@ -208,7 +208,7 @@ func (s *Server) await(p *process, admin *sql.DB) error {
 func (s *Server) explainExit(p *process) error {
 	log := s.dir.logTail()
 	if strings.Contains(strings.ToLower(log), "address already in use") {
-		return errPortTaken
+		return fmt.Errorf("%w\n%s", errPortTaken, log)
 	}
 	return fmt.Errorf("it exited: %w; the end of its log:\n%s", p.err, log)
 }
