@@ -54,6 +54,9 @@ type Result struct {
 type Options struct {
 	// NoOutbox skips the check of the outbox, which reads all of it. Default: false.
 	NoOutbox bool
+	// HeldFor is the age from which a transaction that keeps deleted rows is reported. Default: 5
+	// minutes.
+	HeldFor time.Duration
 	// Progress is called with the name of every check before it runs. Default: not called.
 	Progress func(name string)
 }
@@ -73,7 +76,7 @@ func Run(ctx context.Context, eng *perdure.Engine, options Options) ([]Result, e
 	}
 	x := &examination{eng: eng, rt: host.Of(eng), options: options}
 	x.add("migrations", "up to date") // the engine is open
-	for _, step := range []func(context.Context) error{x.settings, x.rules, x.rights, x.unserved, x.schedules, x.outbox, x.consumers, x.deadLetters, x.audit} {
+	for _, step := range []func(context.Context) error{x.settings, x.horizon, x.rules, x.rights, x.unserved, x.schedules, x.outbox, x.consumers, x.deadLetters, x.audit} {
 		if err := step(ctx); err != nil {
 			return x.results, err
 		}

@@ -278,7 +278,7 @@ func TestEveryRuleIsChecked(t *testing.T) {
 			t.Errorf("%s is checked by nobody", r.Name)
 		}
 	}
-	settings := []string{"migrations", "version", "clock_skew", "durability", "pool_size", "pooler", "wal_mode", "integrity", "cluster"}
+	settings := []string{"migrations", "version", "clock_skew", "durability", "pool_size", "pooler", "wal_mode", "integrity", "cluster", "horizon"}
 	for _, c := range Checks {
 		if damage[c.Name] == "" && postgresDamage[c.Name] == "" && !slices.Contains(settings, c.Name) {
 			t.Errorf("no test damages what %s checks", c.Name)

@@ -158,6 +158,7 @@ var special = map[string][]string{
 	"ActorStepHeld":   {sqldb.Postgres},
 	"TimerDeleteHeld": {sqldb.Postgres},
 	"CounterGuard":    {sqldb.Postgres},
+	"Horizon":         {sqldb.Postgres},
 	// Only PostgreSQL has SQL functions for applications.
 	"ActorInboxEarlier": {sqldb.Postgres},
 	"ActorInboxRemove":  {sqldb.Postgres},

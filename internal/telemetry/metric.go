@@ -57,6 +57,9 @@ var (
 	poolWaits      = &Metric{"perdure_db_connection_waits_total", Counter, "Number of waits for a connection.", []string{"pool"}}
 	poolWaited     = &Metric{"perdure_db_connection_wait_seconds_total", Counter, "Total time of waits for a connection.", []string{"pool"}}
 
+	horizonAge = &Metric{"perdure_db_horizon_age_seconds", Gauge, "Age of the oldest transaction for which PostgreSQL keeps deleted rows: a session or a prepared transaction. 0: none. A slot or a standby that is 100000 transactions behind has no age, and counts as 86400.", []string{"holder"}}
+	deadRows   = &Metric{"perdure_db_dead_rows", Gauge, "Deleted rows in Perdure's tables on PostgreSQL that were not removed yet, by the server's estimate.", nil}
+
 	requests     = &Metric{"perdure_http_requests_total", Counter, "Requests that were completed.", []string{"route", "status"}}
 	requestsTook = &Metric{"perdure_http_request_duration_seconds", Histogram, "Duration of requests; streams count until they are closed.", []string{"route"}}
 
@@ -68,6 +71,6 @@ var Metrics = []*Metric{
 	buildInfo, startTime, routines, memory,
 	workClaimed, workFinished, workRunning, workTook, workWaited, workOverdue,
 	depth, deadLetters, outboxBehind, outboxLag, outboxTries, outboxDead,
-	unitsCommitted, txTook, statementsRun, txBusy, connections, connectionsMax, poolWaits, poolWaited,
+	unitsCommitted, txTook, statementsRun, txBusy, connections, connectionsMax, poolWaits, poolWaited, horizonAge, deadRows,
 	requests, requestsTook, scrapeErrors,
 }

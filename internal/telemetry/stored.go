@@ -43,6 +43,7 @@ func (c *stored) collect(ctx context.Context, s samples) {
 		c.askDepths(ctx)
 		c.askWorkers(ctx)
 		c.askOutbox(ctx)
+		c.askHorizon(ctx)
 	}
 	for _, note := range c.last {
 		note(s)
@@ -131,4 +132,30 @@ func (c *stored) failed(err error) bool {
 		c.errors++
 	}
 	return err != nil
+}
+
+// unknownAge is the age of a slot or a standby that is far behind. They have no start.
+const unknownAge = 24 * time.Hour
+
+// askHorizon queries what keeps the database from removing deleted rows.
+func (c *stored) askHorizon(ctx context.Context) {
+	found := func(h store.Horizon) {
+		age := map[string]time.Duration{"session": 0, "prepared": 0, "slot": 0, "standby": 0}
+		if h.Since != nil {
+			age[h.Holder] = max(c.rt.Clock.Now().Sub(*h.Since), 0)
+		} else if h.Holder != "" {
+			age[h.Holder] = unknownAge
+		}
+		for holder, d := range age {
+			c.note(horizonAge, d.Seconds(), holder)
+		}
+		c.note(deadRows, float64(h.Dead))
+	}
+	look := c.rt.Store.Horizon(0, found)
+	if look == nil { // the database keeps no deleted rows
+		found(store.Horizon{})
+	}
+	for _, stmt := range look {
+		c.failed(sqldb.Each(ctx, c.rt.DB, stmt.Row, stmt.SQL, stmt.Args...))
+	}
 }

@@ -268,9 +268,10 @@ func overview() object {
 		return object{"kind": name, "due": due, "running": running, "waiting": waiting, "failed": failed, "per_minute": perMinute, "oldest_due_at": oldest, "statuses": object{"ready": due, "running": running, "waiting": waiting, "failed": failed, "done": 1000, "pending": due, "processing": running, "completed": 1000, "active": waiting}, "capped": []string{"done", "completed"}}
 	}
 	return object{
-		"now":   at(0),
-		"kinds": []any{kind("instances", 42, 12, 318, 3, 1260, at(2*sec)), kind("actors", 0, 1, 1234, 0, 88, nil), kind("hooks", 7, 4, 0, 214, 640, at(4*minute)), kind("tasks", 2, 1, 9, 3, 75, at(sec)), kind("alarms", 0, 0, 86, 0, 31, nil)},
-		"cap":   1000,
+		"now":     at(0),
+		"kinds":   []any{kind("instances", 42, 12, 318, 3, 1260, at(2*sec)), kind("actors", 0, 1, 1234, 0, 88, nil), kind("hooks", 7, 4, 0, 214, 640, at(4*minute)), kind("tasks", 2, 1, 9, 3, 75, at(sec)), kind("alarms", 0, 0, 86, 0, 31, nil)},
+		"cap":     1000,
+		"horizon": object{"holder": "session", "name": "4711", "detail": "report, psql, 10.0.0.7, idle in transaction", "since": at(12 * minute), "dead_rows": 1440000},
 		"unserved": []any{
 			object{"kind": "instances", "why": "queue", "queue": "mail", "count": 1001, "oldest_due_at": at(7 * minute)},
 			object{"kind": "instances", "why": "definition", "queue": "default", "name": "report", "version": 4, "count": 3, "oldest_due_at": at(9 * minute)},

@@ -25,6 +25,7 @@ export function Overview() {
     ${!data && !error && html`<${Loading} />`}
     ${data && isNew(data) && html`<p class="empty">No work yet. ${docs && html`The <a href=${docs + "quickstart"}>quickstart</a> shows the first steps. `}<a href=${link(["definitions"])}>Start an instance</a> of a state machine that a process serves.</p>`}
     ${data && html`<div class="cards">${(data.kinds ?? []).map((k) => html`<${Kind} key=${k.kind} of=${k} spark=${data.series?.throughput?.[k.kind]} />`)}</div>
+      <${Horizon} of=${data.horizon} />
       <${Unserved} rows=${data.unserved ?? []} cap=${data.cap} />
       <${Charts} series=${data.series} />
       <div class="columns">
@@ -92,6 +93,15 @@ function Queues({ rows }) {
     ["Running", (q) => takers(q).reduce((n, t) => n + t.running, 0).toLocaleString()],
     ["Processes", (q) => (nodes.data && !takers(q).length ? html`<span class="is-bad"><${Icon} shape="jail" /> none</span>` : takers(q).length)],
   ]} /><//>`;
+}
+
+// Horizon shows what keeps the database from removing deleted rows.
+function Horizon({ of }) {
+  if (!of) return null;
+  const what = own({ session: "Session", prepared: "Prepared transaction", slot: "Replication slot", standby: "Standby" }, of.holder) ?? of.holder;
+  return html`<${Panel} title="Deleted rows are kept" cls="full horizon">
+    <p><${Icon} shape="odd" /> ${what} <b>${of.name}</b>${of.detail && ` (${of.detail})`} has been open${of.since ? html` since <${When} at=${of.since} />` : " for long"}: ${(of.dead_rows ?? 0).toLocaleString()} deleted rows cannot be removed. Work becomes slower the longer it stays open.</p>
+  <//>`;
 }
 
 // Unserved shows due work that no live process serves: it waits until a process does.
