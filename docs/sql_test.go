@@ -129,7 +129,7 @@ func difference(a, b []string) []string {
 }
 
 var (
-	createTable = regexp.MustCompile(`^create table (?:if not exists )?([\w.]+) \($`)
+	createTable = regexp.MustCompile(`^create (?:unlogged )?table (?:if not exists )?([\w.]+) \($`)
 	addColumn   = regexp.MustCompile(`^(?:\), ')?alter table ([\w.]+) add column (\w+) (.*?)(?:;|', 'do 0'\);)$`)
 	renameTable = regexp.MustCompile(`^alter table ([\w.]+) rename to ([\w.]+);$`)
 	dropTable   = regexp.MustCompile(`^drop table (?:if exists )?([\w.]+);$`)

@@ -247,7 +247,7 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 		pool = db.group
 	case sqldb.Urgent, sqldb.Claim:
 		pool = db.urgent
-	case sqldb.Read:
+	case sqldb.Read, sqldb.Look:
 		pool, begin, isolation, idle = db.read, "start transaction with consistent snapshot, read only", "repeatable read", 0
 	}
 	room, err := db.enter(ctx, access)

@@ -153,7 +153,7 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 			return nil, fmt.Errorf("get connection: %w", ctx.Err())
 		}
 	}
-	conn, err := from.acquire(ctx, access == sqldb.Write || access == sqldb.Read)
+	conn, err := from.acquire(ctx, access == sqldb.Write || access == sqldb.Read || access == sqldb.Look)
 	if err != nil {
 		if t.room != nil {
 			t.room <- struct{}{}
@@ -184,12 +184,15 @@ const idleTimeout = 30 * time.Second
 // beginning returns the statements that start a transaction. The settings are local to
 // the transaction, so that the session does not keep them.
 func (db *DB) beginning(access sqldb.Access) []sqldb.Stmt {
-	if access == sqldb.Read {
-		stmts := []sqldb.Stmt{sqldb.Exec("begin isolation level repeatable read read only")}
+	const snapshot = "begin isolation level repeatable read read only"
+	switch access {
+	case sqldb.Look:
+		return append([]sqldb.Stmt{sqldb.Exec(snapshot)}, db.steered...)
+	case sqldb.Read:
 		if len(db.steered) > 0 { // the session has the planner's own settings
-			return stmts
+			return []sqldb.Stmt{sqldb.Exec(snapshot)}
 		}
-		return append(stmts, db.unsteered...)
+		return append([]sqldb.Stmt{sqldb.Exec(snapshot)}, db.unsteered...)
 	}
 	idle := sqldb.ClientSilence
 	if access == sqldb.Write {

@@ -88,7 +88,7 @@ func (db *Borrowed) CounterHolder(context.Context) (string, error) { return hold
 
 // Begin implements sqldb.DB.
 func (db *Borrowed) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) {
-	t := &borrowedTx{db: db, write: access != sqldb.Read}
+	t := &borrowedTx{db: db, write: access != sqldb.Read && access != sqldb.Look}
 	if t.write {
 		select {
 		case <-db.turn:

@@ -151,7 +151,7 @@ func (db *DB) Ran() sqldb.Counts { return db.ran.Counts() }
 
 // Begin implements sqldb.DB.
 func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) {
-	if access != sqldb.Read {
+	if access != sqldb.Read && access != sqldb.Look {
 		return db.writer.begin(ctx, access)
 	}
 	return db.readers.begin(ctx)

@@ -32,6 +32,9 @@ const (
 	// must be equivalent to never having made it: no other party may learn of it, except
 	// through a later Write, whose commit also makes the Claim durable.
 	Claim
+	// Look starts a Read of a few rows that are found by indexes. On PostgreSQL the planner must
+	// use the indexes: its statistics do not know of dead rows.
+	Look
 )
 
 // Scan copies the columns of the current row into dest.

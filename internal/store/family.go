@@ -40,6 +40,9 @@ func written(texts map[string]string) map[string]string {
 			all[name] = text
 		}
 	}
+	for name, text := range all {
+		all[name] = withFloors(text, texts)
+	}
 	return all
 }
 

@@ -301,7 +301,7 @@ func (q *Queue) taken(ctx context.Context, claims []*core.Claim) ([]*core.Claim,
 		byToken[c.Token] = append(byToken[c.Token], c)
 	}
 	var taken []*core.Claim
-	err := q.runner.Read(ctx, q.runner.Runtime.Store.Interrupted(tokens, func(h store.Held) {
+	err := q.runner.Look(ctx, q.runner.Runtime.Store.Interrupted(tokens, func(h store.Held) {
 		for _, c := range byToken[h.Token] {
 			if c.ID == h.ID {
 				taken = append(taken, c)
@@ -332,7 +332,7 @@ func (q *Queue) next(ctx context.Context) (wait time.Duration, ok bool, err erro
 			wait, ok = d, true
 		}
 	})
-	err = q.runner.Read(ctx, stmts...)
+	err = q.runner.Look(ctx, stmts...)
 	if ok && wait <= 0 {
 		q.overdue.Store(true)
 	}

@@ -113,6 +113,15 @@ const maxReads = 10
 // Read runs statements on a snapshot. It retries on another connection if the connection was
 // lost before it returned a row.
 func (r *Runner) Read(ctx context.Context, stmts ...sqldb.Stmt) error {
+	return r.read(ctx, sqldb.Read, stmts)
+}
+
+// Look is Read for a few rows that are found by indexes.
+func (r *Runner) Look(ctx context.Context, stmts ...sqldb.Stmt) error {
+	return r.read(ctx, sqldb.Look, stmts)
+}
+
+func (r *Runner) read(ctx context.Context, access sqldb.Access, stmts []sqldb.Stmt) error {
 	ctx, cancel := context.WithTimeout(ctx, r.Runtime.Timeout)
 	defer cancel()
 	seen := false
@@ -122,7 +131,7 @@ func (r *Runner) Read(ctx context.Context, stmts ...sqldb.Stmt) error {
 		}
 	}
 	for attempt := 1; ; attempt++ {
-		err := r.readOnce(ctx, stmts)
+		err := r.readOnce(ctx, access, stmts)
 		if err == nil || seen || !sqldb.IsTransient(err) || attempt == maxReads || ctx.Err() != nil {
 			return err
 		}
@@ -130,8 +139,8 @@ func (r *Runner) Read(ctx context.Context, stmts ...sqldb.Stmt) error {
 	}
 }
 
-func (r *Runner) readOnce(ctx context.Context, stmts []sqldb.Stmt) error {
-	tx, err := r.Runtime.DB.Begin(ctx, sqldb.Read)
+func (r *Runner) readOnce(ctx context.Context, access sqldb.Access, stmts []sqldb.Stmt) error {
+	tx, err := r.Runtime.DB.Begin(ctx, access)
 	if err != nil {
 		return err
 	}

@@ -5,20 +5,38 @@
 
 -- name: {Kind}Claim
 -- Claims due rows of some lanes under one lease: the most urgent first, then the oldest.
--- Suspects are claimed by {Kind}SuspectClaim.
-with due as (
+-- It raises the floors, and begins to look there. Suspects are claimed by {Kind}SuspectClaim.
+with {raise ready $8::text[]}, due as (
   select r.ctid, r.id
-  from unnest($8::text[]) as lane (name)
-  cross join (values (-1), (0), (1)) as level (priority)
+  from raised l
   cross join lateral (
-    select ctid, id, due_at
-    from perdure.ready w
-    where queue = lane.name and suspect = $6 and priority = level.priority and due_at <= coalesce($2::timestamptz, now()){openable {Kind} w.id}
-    order by due_at, id
-    limit $3
-    for update skip locked
+    select a.ctid, a.id, a.due_at
+    from (
+      select ctid, id, due_at
+      from perdure.ready w
+      where w.queue = l.queue and w.suspect = $6 and w.priority = l.priority and (w.due_at, w.id) >= (l.at, l.id) and w.due_at <= coalesce($2::timestamptz, now()){openable {Kind} w.id}
+      order by w.due_at, w.id
+      limit $3
+      for update skip locked
+    ) a
+    union all
+    select p.ctid, p.id, p.due_at
+    from (
+      select w.ctid, w.id, w.due_at
+      from unnest(l.pin_at, l.pin_id) as pin (at, id)
+      cross join lateral (
+        select w.ctid, w.id, w.due_at
+        from perdure.ready w
+        where w.queue = l.queue and w.suspect = $6 and w.priority = l.priority and w.due_at >= pin.at and w.due_at <= pin.at and w.id = pin.id
+          and w.due_at <= coalesce($2::timestamptz, now()){openable {Kind} w.id}
+        order by w.due_at, w.id
+        for update skip locked
+      ) w
+      limit $3
+    ) p
   ) r
-  order by level.priority, r.due_at, r.id
+  where not l.empty
+  order by l.priority, r.due_at, r.id
   limit $3
 ), taken as (
   delete from perdure.ready r
@@ -111,16 +129,28 @@ where h.id = ?::uuid
 
 -- name: {Kind}NextWake
 -- Returns the microseconds until an item of these lanes is due, or a lease of the queue
--- expires.
+-- expires. Looks begin at the floors.
+with asked as materialized (
+  select $3::text[] as lanes, pg_snapshot_xmax(pg_current_snapshot()) as seen_to
+), {floor ready}, leased as materialized (
+  select array[$2::text] as lanes, asked.seen_to
+  from asked
+), {floor leases leased lease_level}
 select (extract(epoch from least(greatest(min(at), '0001-01-02 00:00:00+00'), '9999-12-31 00:00:00+00') - coalesce($1::timestamptz, now())) * 1000000)::bigint
 from (
-  select r.due_at as at
+  select r.at
+  from asked, level l
+  cross join lateral (
+{first ready {Kind}}
+  ) r (at)
+  union all
+  select r.due_at
   from unnest($3::text[]) as lane (name)
-  cross join (values (false, -1), (false, 0), (false, 1), (true, -1), (true, 0), (true, 1)) as level (suspect, priority)
+  cross join (values (-1), (0), (1)) as level (priority)
   cross join lateral (
     select due_at
     from perdure.ready w
-    where queue = lane.name and suspect = level.suspect and priority = level.priority and (not suspect or $4::integer = 1){openable {Kind} w.id}
+    where $4::integer = 1 and queue = lane.name and suspect = true and priority = level.priority{openable {Kind} w.id}
     order by due_at, id
     limit 1
   ) r
@@ -134,7 +164,11 @@ from (
     limit 1
   )
   union all
-  (select expires_at from perdure.leases where queue = $2 order by expires_at limit 1)
+  select r.at
+  from asked, lease_level l
+  cross join lateral (
+{first leases}
+  ) r (at)
 ) wakes
 having min(at) is not null
 

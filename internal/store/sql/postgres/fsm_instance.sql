@@ -155,21 +155,40 @@ where i.partition_key is null or h.head = i.id
 
 -- name: InstanceClaim
 -- Claims due rows of one queue under one lease: the most urgent first, then the
--- oldest. Suspects are claimed by InstanceSuspectClaim. The rows are deleted by an
--- array of their physical places (ctid). The planner turns a join into a scan of
+-- oldest. It raises the floors, and begins to look there. Suspects are claimed by InstanceSuspectClaim. The rows are deleted by
+-- an array of their physical places (ctid). The planner turns a join into a scan of
 -- the whole table once it knows the size of the table.
-with due as (
+with {raise ready array[$1::text]}, due as (
   select r.ctid, r.id
-  from (values (-1), (0), (1)) as level (priority)
+  from raised l
   cross join lateral (
-    select ctid, id, due_at
-    from perdure.ready w
-    where queue = $1 and suspect = $6 and priority = level.priority and due_at <= coalesce($2::timestamptz, now()){openable Instance w.id}
-    order by due_at, id
-    limit $3
-    for update skip locked
+    select a.ctid, a.id, a.due_at
+    from (
+      select ctid, id, due_at
+      from perdure.ready w
+      where w.queue = l.queue and w.suspect = $6 and w.priority = l.priority and (w.due_at, w.id) >= (l.at, l.id) and w.due_at <= coalesce($2::timestamptz, now()){openable Instance w.id}
+      order by w.due_at, w.id
+      limit $3
+      for update skip locked
+    ) a
+    union all
+    select p.ctid, p.id, p.due_at
+    from (
+      select w.ctid, w.id, w.due_at
+      from unnest(l.pin_at, l.pin_id) as pin (at, id)
+      cross join lateral (
+        select w.ctid, w.id, w.due_at
+        from perdure.ready w
+        where w.queue = l.queue and w.suspect = $6 and w.priority = l.priority and w.due_at >= pin.at and w.due_at <= pin.at and w.id = pin.id
+          and w.due_at <= coalesce($2::timestamptz, now()){openable Instance w.id}
+        order by w.due_at, w.id
+        for update skip locked
+      ) w
+      limit $3
+    ) p
   ) r
-  order by level.priority, r.due_at, r.id
+  where not l.empty
+  order by l.priority, r.due_at, r.id
   limit $3
 ), taken as (
   delete from perdure.ready r

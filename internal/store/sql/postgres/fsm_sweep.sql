@@ -133,15 +133,24 @@ from due
 returning queue
 
 -- name: InstanceNextWake
--- Returns the microseconds until work of a queue is due.
+-- Returns the microseconds until work of a queue is due. Looks begin at the floors.
+with asked as materialized (
+  select array[$2::text] as lanes, pg_snapshot_xmax(pg_current_snapshot()) as seen_to
+), {floor ready}, {floor leases asked lease_level}
 select (extract(epoch from least(greatest(min(at), '0001-01-02 00:00:00+00'), '9999-12-31 00:00:00+00') - coalesce($1::timestamptz, now())) * 1000000)::bigint
 from (
-  select r.due_at as at
-  from (values (false, -1), (false, 0), (false, 1), (true, -1), (true, 0), (true, 1)) as level (suspect, priority)
+  select r.at
+  from asked, level l
+  cross join lateral (
+{first ready Instance}
+  ) r (at)
+  union all
+  select r.due_at
+  from (values (-1), (0), (1)) as level (priority)
   cross join lateral (
     select due_at
     from perdure.ready w
-    where queue = $2 and suspect = level.suspect and priority = level.priority and (not suspect or $6::integer = 1){openable Instance w.id}
+    where $6::integer = 1 and queue = $2 and suspect = true and priority = level.priority{openable Instance w.id}
     order by due_at, id
     limit 1
   ) r
@@ -168,7 +177,11 @@ from (
     limit 1
   )
   union all
-  (select expires_at from perdure.leases where queue = $2 order by expires_at limit 1)
+  select r.at
+  from asked, lease_level l
+  cross join lateral (
+{first leases}
+  ) r (at)
   union all
   (select deadline_at from perdure.waiting where deadline_at is not null order by deadline_at limit 1)
   union all
@@ -185,3 +198,39 @@ select 1
 from perdure.ready
 where queue = ? and suspect and due_at <= coalesce(?::timestamptz, now())
 limit 1
+
+-- name: LeaseExpired
+-- Locks expired leases. It raises the floor, and begins to look there.
+with {raise leases array[$1::text]}
+select l.token::text, l.worker
+from (
+  select r.token, r.worker, r.expires_at
+  from raised l
+  cross join lateral (
+    select a.token, a.worker, a.expires_at
+    from (
+      select w.token, w.worker, w.expires_at
+      from perdure.leases w
+      where w.queue = l.queue and (w.expires_at, w.token) >= (l.at, l.id) and w.expires_at <= coalesce($2::timestamptz, now())
+      order by w.expires_at, w.token
+      limit $3
+      for update skip locked
+    ) a
+    union all
+    select p.token, p.worker, p.expires_at
+    from (
+      select w.token, w.worker, w.expires_at
+      from unnest(l.pin_at, l.pin_id) as pin (at, id)
+      cross join lateral (
+        select w.token, w.worker, w.expires_at
+        from perdure.leases w
+        where w.queue = l.queue and w.expires_at >= pin.at and w.expires_at <= pin.at and w.token = pin.id and w.expires_at <= coalesce($2::timestamptz, now())
+        order by w.expires_at, w.token
+        for update skip locked
+      ) w
+      limit $3
+    ) p
+  ) r
+) l
+order by l.expires_at
+limit $3
