@@ -27,8 +27,8 @@ type Borrowed struct {
 }
 
 // Borrow returns a DB that uses the connections of the caller's pool. Close leaves the pool
-// open. No setting of a connection or of the file is changed: Borrow returns an error if a
-// setting breaks a guarantee.
+// open. No setting of the file is changed, and query_only of a connection only while it has
+// a snapshot. Borrow returns an error if a setting breaks a guarantee.
 func Borrow(ctx context.Context, pool *sql.DB) (*Borrowed, error) {
 	db := &Borrowed{pool: pool, turn: make(chan struct{}, 1)}
 	db.turn <- struct{}{}
@@ -106,8 +106,7 @@ func (db *Borrowed) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, e
 	if t.write {
 		err = beginImmediate(ctx, conn)
 	} else {
-		_, err = conn.ExecContext(ctx, "begin")
-		err = translate(err)
+		err = beginReading(ctx, conn)
 	}
 	if err != nil {
 		t.Rollback() // it may have started, see writer.begin
@@ -144,6 +143,16 @@ func beginImmediate(ctx context.Context, conn sqldb.StdConn) error {
 			return translate(err)
 		}
 	}
+}
+
+// beginReading starts a snapshot that refuses writes.
+func beginReading(ctx context.Context, conn sqldb.StdConn) error {
+	for _, query := range []string{"pragma query_only = 1", "begin"} {
+		if _, err := conn.ExecContext(ctx, query); err != nil {
+			return translate(err)
+		}
+	}
+	return nil
 }
 
 // Exclusively implements sqldb.DB.
@@ -252,7 +261,13 @@ func (t *borrowedTx) Rollback() {
 	ctx, cancel := sqldb.RollbackContext()
 	defer cancel()
 	_, err := t.conn.ExecContext(ctx, "rollback")
-	if err != nil && !strings.Contains(err.Error(), "no transaction is active") {
+	if err != nil && strings.Contains(err.Error(), "no transaction is active") {
+		err = nil
+	}
+	if err == nil && !t.write {
+		_, err = t.conn.ExecContext(ctx, "pragma query_only = 0")
+	}
+	if err != nil {
 		_ = t.conn.Raw(func(any) error { return driver.ErrBadConn })
 	}
 	t.end()

@@ -19,7 +19,7 @@ func (s *Store) GetSetting(name string, found func(value string)) sqldb.Stmt {
 // LockSetting returns the statement that locks a setting until the transaction ends. The
 // setting must exist.
 func (s *Store) LockSetting(name string) sqldb.Stmt {
-	return needsOne(s.stmt("SettingLock", name), fmt.Errorf("setting %s is missing", name))
+	return needsOne(oneColumn(s.stmt("SettingLock", name), func(string) {}), fmt.Errorf("setting %s is missing", name))
 }
 
 // SetSetting returns the statement that sets a setting, which must exist.

@@ -6,10 +6,10 @@ from perdure.settings
 where name = ?
 
 -- name: SettingLock
--- An update that changes nothing locks the row on every database.
-update perdure.settings
-set value = value
+select value
+from perdure.settings
 where name = ?
+{lock for no key update}
 
 -- name: SettingUpdate
 update perdure.settings
