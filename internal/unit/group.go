@@ -91,7 +91,7 @@ const (
 
 // Yield waits before the next attempt of a transaction that failed with err. A transaction
 // that other nodes of a cluster have overtaken several times takes the turn: it is not
-// overtaken again and again by transactions that are shorter or nearer to the others.
+// overtaken repeatedly by transactions that are shorter or nearer to the others.
 func Yield(ctx context.Context, db sqldb.DB, attempt int, err error) {
 	if !sqldb.IsCertification(err) {
 		Pause(ctx, attempt)

@@ -24,7 +24,7 @@ $$;
 create trigger ready_moved before update on perdure.ready for each row execute function perdure.arrive();
 create trigger leases_moved before update on perdure.leases for each row execute function perdure.arrive();
 
--- Where looks begin. A row is true for ever: every row of its lane that was added by a
+-- Where looks begin. A row stays true: every row of its lane that was added by a
 -- transaction that it has seen lies at the floor or above, is one of its pins, or is gone. Looks
 -- use the newest. It is a cache: without it, they begin at the start of the index.
 create unlogged table perdure.floors (
