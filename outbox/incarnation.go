@@ -21,7 +21,7 @@ func (o *Outbox) Restart(ctx context.Context, reason string) (Incarnation, error
 	var begun Incarnation
 	err := o.write(ctx, func(ctx context.Context, tx sqldb.Tx) error {
 		var old, now store.Clock
-		if err := tx.Run(ctx, append(o.store.Reserve(0, &old), o.store.Restart(), o.store.ReadClock(&now))...); err != nil {
+		if err := tx.Run(ctx, o.store.LockClock(&old), o.store.Restart(), o.store.ReadClock(&now)); err != nil {
 			return err
 		}
 		begun = Incarnation{

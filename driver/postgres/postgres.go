@@ -199,7 +199,7 @@ func (db *DB) beginning(access sqldb.Access) []sqldb.Stmt {
 		idle = idleTimeout
 	}
 	stmts := append([]sqldb.Stmt{
-		sqldb.Exec("begin isolation level read committed read write"),
+		sqldb.Exec("begin isolation level read committed"),
 		sqldb.Exec(fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", idle.Milliseconds())),
 	}, db.steered...)
 	if access == sqldb.Claim {

@@ -48,9 +48,18 @@ func (s *Store) GuardCounter() []sqldb.Stmt {
 	return []sqldb.Stmt{s.call(s.stmt("CounterGuard"))}
 }
 
+// LockClock returns the statement that locks the clock and reads it.
+func (s *Store) LockClock(clock *Clock) sqldb.Stmt {
+	lock := s.clock("ClockLock", clock)
+	lock.Fail = exhausted
+	return lock
+}
+
 // ReadClock returns the statement that reads the clock.
-func (s *Store) ReadClock(clock *Clock) sqldb.Stmt {
-	read := twoColumns(s.stmt("ClockRead"), func(incarnation, counter int64) {
+func (s *Store) ReadClock(clock *Clock) sqldb.Stmt { return s.clock("ClockRead", clock) }
+
+func (s *Store) clock(statement string, clock *Clock) sqldb.Stmt {
+	read := twoColumns(s.stmt(statement), func(incarnation, counter int64) {
 		*clock = Clock{Incarnation: uint16(incarnation), Counter: uint64(counter)}
 	})
 	read.Done = sqldb.One(ErrClockExhausted)

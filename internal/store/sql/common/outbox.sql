@@ -12,6 +12,12 @@ select incarnation, counter
 from perdure.outbox_clock
 where id = 1
 
+-- name: ClockLock
+select incarnation, counter
+from perdure.outbox_clock
+where id = 1
+{lock for no key update}
+
 -- name: ClockRestart
 update perdure.outbox_clock
 set incarnation = incarnation + 1, counter = 0
