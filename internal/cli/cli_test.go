@@ -180,7 +180,7 @@ func TestUsageErrorsExitWithTwo(t *testing.T) {
 		"accepts 1 arg":                  {"outbox", "consumers", "reset", "--dsn", dsn},
 		"--to is required":               {"outbox", "consumers", "reset", "x", "--dsn", dsn},
 		`"perdure outbox consumers lst"`: {"outbox", "consumers", "lst", "--dsn", dsn},
-		"writers has 0":                  {"bench", "outbox", "--writers", "0"},
+		"writers must be":                {"bench", "outbox", "--writers", "0"},
 		"--every must be":                {"dev", "--every", "0s"},
 	} {
 		t.Run(text, func(t *testing.T) {

@@ -220,6 +220,7 @@ func (s *stage) tasks() {
 	}
 	s.do("task", "retry", later)
 	s.do("task", "cancel", later)
+	s.do("task", "delete", later)
 	s.do("task", "purge", "--older-than", "0s") // errors have no least age
 }
 
