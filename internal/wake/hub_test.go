@@ -67,6 +67,13 @@ func (e *ear) hear(due time.Time) {
 	e.due = append(e.due, due)
 }
 
+// at returns the due time of the n-th call.
+func (e *ear) at(n int) time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.due[n]
+}
+
 func (e *ear) count() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -253,7 +260,7 @@ func TestSubscribersKeepLookingAfterANotificationOfSQL(t *testing.T) {
 		began := a.count() // it looks when it begins to listen
 		r.heard("sql")
 		equal(t, "heard", a.count(), began+1)
-		equal(t, "due", a.due[began], wake.Unknown)
+		equal(t, "due", a.at(began), wake.Unknown)
 		time.Sleep(40 * time.Millisecond)
 		equal(t, "heard", a.count(), began+2)
 		r.heard("sql") // the looks begin again; the next one is near

@@ -21,6 +21,8 @@ begin
 end
 $$;
 
+revoke all on function perdure.arrive() from public;
+
 create trigger ready_moved before update on perdure.ready for each row execute function perdure.arrive();
 create trigger leases_moved before update on perdure.leases for each row execute function perdure.arrive();
 
