@@ -211,6 +211,9 @@ func (tx *Tx) commit() error {
 	if err != nil {
 		return err
 	}
+	if err := tx.ctx.Err(); err != nil { // COMMIT itself is not cancelled
+		return tx.fail(err)
+	}
 	err = bare(tx.own.Commit(tx.ctx, last...))
 	tx.letGo()
 	var uncertain *sqldb.Uncertain

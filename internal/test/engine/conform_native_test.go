@@ -169,6 +169,32 @@ func (n Native) AnErrorOfAStatementFailsTheUnit(t *testing.T, db enginetest.Data
 	})
 }
 
+// A statement that database/sql refuses because the context has ended never reaches the engine. The unit must not commit
+// as if the statement had run.
+func (n Native) AContextThatEndedIsHonouredWhenNothingIsLeftToRun(t *testing.T, db enginetest.Database) {
+	eng := n.start(t, db)
+	db.Unchanged(t, func() {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		err := eng.Update(ctx, func(tx *perdure.Tx) error {
+			stx := own(t, tx)
+			exec := func(ctx context.Context, query string) error {
+				_, err := stx.ExecContext(ctx, query)
+				return err
+			}
+			enginetest.NoError(t, exec(t.Context(), "savepoint sp1"))
+			_, _ = tx.Create(users, schema.Values{"id": "bob", "name": "bob"})
+			enginetest.NoError(t, note(db, stx, 1)) // applies the change
+			cancel()
+			if exec(ctx, "rollback to savepoint sp1") == nil {
+				t.Error("a statement ran after its context ended")
+			}
+			return tx.Emit("tried", "bob", nil)
+		})
+		enginetest.Is(t, err, context.Canceled)
+	})
+}
+
 func (n Native) ARollbackToASavepointRemovesWhatWasRecorded(t *testing.T, db enginetest.Database) {
 	eng := n.start(t, db)
 	update(t, eng, func(tx *perdure.Tx) error {
