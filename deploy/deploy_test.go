@@ -53,7 +53,7 @@ var (
 )
 
 // foreign are flags of other programs.
-var foreign = map[string]bool{"--from": true, "--from-literal": true, "--build": true, "--rm": true, "--now": true, "--chown": true, "--interval": true, "--timeout": true, "--start-period": true}
+var foreign = map[string]bool{"--for": true, "--from": true, "--from-literal": true, "--build": true, "--rm": true, "--now": true, "--chown": true, "--interval": true, "--timeout": true, "--start-period": true}
 
 func TestFlagsAndVariablesExist(t *testing.T) {
 	t.Parallel()
@@ -85,6 +85,28 @@ func TestTheContainersCommandsExist(t *testing.T) {
 	for _, command := range []string{"serve", "migrate", "healthcheck"} {
 		if code := cli.Run(t.Context(), []string{command, "--help"}, strings.NewReader(""), io.Discard, io.Discard, nil); code != 0 {
 			t.Errorf("%s: exit code %d", command, code)
+		}
+	}
+}
+
+// token is a command line of perdure in instructions and manifests.
+var token = regexp.MustCompile(`(?:run --rm migrate|args: \[)\s*(token[^\]\n]*)`)
+
+// The commands that create the first token are run as they are written, on a new database:
+// first the migration, then the token, because a server on all addresses needs one.
+func TestTheFirstTokenIsCreatedByTheInstructions(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{filepath.Join("kubernetes", "token.yaml"), filepath.Join("docker", "compose.yaml")} {
+		found := token.FindStringSubmatch(read(t, file))
+		if found == nil {
+			t.Fatalf("%s: no command creates a token", file)
+		}
+		env := []string{"PERDURE_DATABASE_URL=sqlite:" + filepath.Join(t.TempDir(), "app.db")}
+		for _, args := range [][]string{{"migrate"}, strings.Fields(strings.ReplaceAll(found[1], ",", " "))} {
+			var out strings.Builder
+			if code := cli.Run(t.Context(), args, strings.NewReader(""), &out, &out, env); code != 0 {
+				t.Errorf("%s: %v: exit code %d: %s", file, args, code, &out)
+			}
 		}
 	}
 }
