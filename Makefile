@@ -32,8 +32,9 @@ build: ## Build bin/perdure
 RACE := -race -gcflags='modernc.org/...=-race=false'
 # Sixty programs are linked: without tables for a debugger, and looked at by vet once.
 # Many tests wait for a timer or a child process, so more of them, and more packages, run
-# at a time than there are cores.
-PACKAGES := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
+# at a time than there are cores. Two shards run at a time, so that the last packages of one
+# do not leave a core idle.
+PACKAGES := $(shell getconf _NPROCESSORS_ONLN)
 QUICK := -vet=off -ldflags='-s -w' -parallel 4 -p $(PACKAGES)
 # A program with the race detector sleeps for a second before it exits, if not told
 # otherwise. Tests start many such programs. Reports under way are still waited for.
@@ -41,7 +42,7 @@ NO_NAP := GORACE=atexit_sleep_ms=0
 # In these packages only SQLite is tested with the race detector, and servers without it:
 # the code that runs concurrently is the same, and the detector triples its time. make soak
 # tests all databases with it.
-SERVED := ./server ./fsm ./task ./internal/test/engine ./actor ./hook ./alarm ./internal/test/kinds
+SERVED := ./server ./fsm ./flow ./task ./internal/test/engine ./actor ./hook ./alarm ./internal/test/kinds
 # Some tests run without the race detector, which doubles or triples their time and finds
 # nothing in them that it does not find elsewhere. make soak runs all of them with it, and
 # internal/archtest sees that each test is run once.
@@ -50,33 +51,47 @@ SERVED := ./server ./fsm ./task ./internal/test/engine ./actor ./hook ./alarm ./
 # cases of XState, one after the other; processes that are killed, and so never report a
 # race; and mutants, which write without the engine.
 PLAIN := ^Test(InterleavingsOnPostgres$$|.*Meet|.*Corpus|.*Interleaved$$|.*Kill(ed|ing)(Processes|Writers)|.*ThroughKills$$|TheCheckerCatchesEveryMutant$$)
-PLAIN_PACKAGES := ./alarm ./fsm ./actor ./statechart ./internal/test/torture
+PLAIN_PACKAGES := ./alarm ./fsm ./flow ./actor ./statechart ./internal/test/torture
 # All tests of these packages: a browser in front of the server, and commands in front of
 # the API, whose concurrency is that of the server, the API and the engine, and the tests of
-# those run with the detector; a cluster of servers; interleavings; and documents and rules of the source, where
-# nothing runs concurrently. The longest is the first.
-UNRACED := ./ui/uitest ./internal/test/galera ./internal/cli ./internal/effect ./docs ./internal/archtest ./internal/man ./deploy
+# those run with the detector; a cluster of servers; programs in other languages;
+# interleavings; and documents, rules of the source, statements, cron expressions and
+# statecharts, where nothing runs concurrently. The longest is the first.
+UNRACED := ./ui/uitest ./internal/test/galera ./internal/cli ./internal/effect ./internal/store ./internal/test/sqlapp ./docs ./internal/site ./internal/cron ./internal/test/proptest/statechart ./internal/archtest ./internal/man ./deploy
 # Packages start in this order, the longest first: none is left alone at the end.
 LONGEST := ./internal/test/torture ./statechart
 
 .PHONY: test
 test: deps vet gofmt ## Install what is missing, then check and test everything
-	PERDURE_REQUIRE_SERVERS=1 $(WITH_SERVERS) $(MAKE) --no-print-directory tests
+	PERDURE_REQUIRE_SERVERS=1 $(WITH_SERVERS) $(MAKE) --no-print-directory --keep-going --jobs=2 tests
+	@$(MAKE) --no-print-directory test-versions
+
+# The oldest and the newest version, in a short form: every statement and the tables, and
+# the tests that all kinds of work pass. make soak tests all versions.
+VERSIONS ?= 14 18
+
+.PHONY: test-versions
+test-versions: ## Run a short form of the tests on VERSIONS="14 18" of PostgreSQL, with npm
+	@for bin in $$(scripts/postgres.sh $(VERSIONS)); do \
+		echo "PostgreSQL of $$bin"; export PERDURE_TEST_ONLY=postgres PERDURE_TEST_POSTGRES_BIN=$$bin PERDURE_REQUIRE_SERVERS=1; \
+		go test $(QUICK) -run 'Statement|Catalogs' ./internal/store && go test $(QUICK) -timeout 60m $(if $(SOAKED),$(SERVED),./internal/test/kinds) || exit 1; \
+	done
 
 .PHONY: test-shard
 test-shard: deps ## Run a part of the tests: SHARD=servers, plain, unraced, embedded, race or stacks
 	PERDURE_REQUIRE_SERVERS=1 $(WITH_SERVERS) $(MAKE) --no-print-directory tests-$(SHARD)
 
-# The shards run one after the other.
-.NOTPARALLEL: tests
-.PHONY: tests tests-servers tests-plain tests-unraced tests-embedded tests-race tests-stacks
-tests: tests-servers tests-plain tests-unraced tests-embedded tests-race tests-stacks
+# The longest shards start first. The first two compile different things: one of them is with
+# the race detector. A shard that fails does not keep the others from running.
+.PHONY: tests tests-servers tests-race tests-unraced tests-embedded tests-plain tests-stacks
+tests: tests-servers tests-race tests-unraced tests-embedded tests-plain tests-stacks
 
 tests-servers:
 	PERDURE_TEST_ONLY=postgres,mysql go test $(QUICK) -shuffle=on -timeout 60m -skip '$(PLAIN)' $(SERVED)
+	PERDURE_TEST_POOL=1 go test $(QUICK) -shuffle=on -timeout 60m -run 'Test(Rows|Functions|TheRows)' ./internal/test/kinds
 
-tests-plain:
-	go test $(QUICK) -shuffle=on -timeout 60m -run '$(PLAIN)' $(PLAIN_PACKAGES)
+tests-race:
+	all=$$(go list ./...) && without=$$(go list $(UNRACED) $(SERVED)) && CGO_ENABLED=1 $(NO_NAP) go test $(RACE) $(QUICK) -shuffle=on -timeout 60m -skip '$(PLAIN)' $(LONGEST) $$(echo "$$all" | grep -vxF "$$without")
 
 tests-unraced:
 	go test $(QUICK) -shuffle=on -timeout 60m $(UNRACED)
@@ -84,12 +99,13 @@ tests-unraced:
 tests-embedded:
 	CGO_ENABLED=1 PERDURE_TEST_ONLY=sqlite $(NO_NAP) go test $(RACE) $(QUICK) -shuffle=on -timeout 60m -skip '$(PLAIN)' $(SERVED)
 
-tests-race:
-	all=$$(go list ./...) && without=$$(go list $(UNRACED) $(SERVED)) && CGO_ENABLED=1 $(NO_NAP) go test $(RACE) $(QUICK) -shuffle=on -timeout 60m -skip '$(PLAIN)' $(LONGEST) $$(echo "$$all" | grep -vxF "$$without")
+tests-plain:
+	go test $(QUICK) -shuffle=on -timeout 60m -run '$(PLAIN)' $(PLAIN_PACKAGES)
 
-# A module of its own: users never get the libraries that it tests.
+# A module of its own: users never get the libraries that it tests. GORM's driver would compile
+# SQLite with cgo.
 tests-stacks:
-	cd internal/test/stacks && go test -ldflags='-s -w' -shuffle=on -timeout 60m ./...
+	cd internal/test/stacks && CGO_ENABLED=0 go test -ldflags='-s -w' -shuffle=on -timeout 60m ./...
 
 .PHONY: deps
 deps: ## Install, or name, what the tests need
@@ -149,6 +165,7 @@ bench: deps ## Run the benchmarks, and the comparison with other systems in benc
 .PHONY: soak
 soak: deps ## Run every test COUNT=3 times, the long ones SOAK=20 times as long
 	CGO_ENABLED=1 PERDURE_REQUIRE_SERVERS=1 PERDURE_SOAK=$(SOAK) $(WITH_SERVERS) go test $(RACE) -shuffle=on -count=$(COUNT) -timeout 24h ./...
+	@$(MAKE) --no-print-directory test-versions VERSIONS="14 15 16 17 18" SOAKED=1
 
 .PHONY: man
 man: ## Write the manual pages to bin/man

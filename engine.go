@@ -33,6 +33,7 @@ type Engine struct {
 	store     *store.Store
 	tables    table.Builder
 	committer *unit.Committer
+	trouble   unit.Trouble
 	outbox    *outbox.Outbox
 	hub       *wake.Hub
 	joins     *joined.Watcher // nil if the database cannot report the end of transactions

@@ -196,6 +196,9 @@ func (a *application) harmless(err error) bool {
 	return !server && a.native.State() == sqldb.Open
 }
 
+// Use implements sqldb.Guard.
+func (a *application) Use() (done func()) { return a.native.Use() }
+
 // Refuse implements sqldb.Guard.
 func (a *application) Refuse() error { return a.tx.fail(fault.ErrEngineCommits) }
 

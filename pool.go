@@ -83,7 +83,7 @@ func borrow(ctx context.Context, db *sql.DB) (sqldb.DB, error) {
 	_ = conn.Close()
 	switch {
 	case strings.HasPrefix(version, "PostgreSQL"):
-		return nil, fault.Invalidf("database", "must use the driver of pgx for PostgreSQL, got a connection of type %s: see github.com/jackc/pgx/v5/stdlib", name)
+		return nil, fault.Invalidf("database", "must use the driver of pgx for PostgreSQL, got a connection of type %s: open a pool with github.com/jackc/pgx/v5/stdlib, or open the engine with a URL and join your transactions with JoinSQL", name)
 	case version != "" && version[0] >= '0' && version[0] <= '9': // 8.0.36, 11.4.2-MariaDB
 		return opened(mysql.Borrow(ctx, db))
 	}

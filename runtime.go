@@ -19,7 +19,8 @@ func init() {
 func (e *Engine) runtime() *host.Runtime {
 	return &host.Runtime{
 		DB: e.db, Store: e.store, Committer: e.committer, Hub: e.hub,
-		Clock: e.options.Clock, NewID: e.options.NewID, Tracer: e.tracer, Workers: &e.workers, Bounds: &e.bounds, Timeout: e.options.Timeout, Migrated: e.migrated,
+		Clock: e.options.Clock, NewID: e.options.NewID, Tracer: e.tracer, Workers: &e.workers, Bounds: &e.bounds, Timeout: e.options.Timeout, Trouble: &e.trouble,
+		Migrated: e.migrated,
 	}
 }
 

@@ -29,11 +29,12 @@ import (
 //
 // A *fault.Uncertain means that the response to COMMIT was lost: the changes may have
 // been committed. Every other error means that nothing was written.
-func (e *Engine) Update(ctx context.Context, fn func(*Tx) error) error {
+func (e *Engine) Update(ctx context.Context, fn func(*Tx) error) (err error) {
 	if err := e.enter(); err != nil {
 		return err
 	}
 	defer e.running.Done()
+	defer func() { e.trouble.Note(err) }()
 	id, err := e.newUnitID()
 	if err != nil {
 		return err

@@ -80,8 +80,9 @@ type Damage struct {
 // Actors gives access to the actors of a database and holds the types that this process knows.
 // It is a dispatch.Processor. It is safe for concurrent use.
 type Actors struct {
-	eng     *perdure.Engine
-	rt      *host.Runtime
+	// Admin lists and manages all actors of the database.
+	*Admin
+
 	options Options
 	cache   *cache
 	lanes   []*lane
@@ -105,15 +106,12 @@ func New(eng *perdure.Engine, options *Options) (*Actors, error) {
 	if eng == nil {
 		return nil, fault.Invalidf("engine", "must not be nil")
 	}
-	rt := host.Of(eng)
 	o := options.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	a := &Actors{
-		eng: eng, rt: rt, options: o, cache: newCache(o.CacheBytes),
-		kinds: map[string]*kind{}, documents: map[string]map[int64]*kind{}, firing: firing{unusable: map[string]bool{}, missing: map[string]bool{}},
-	}
+	a := newActors(eng, o)
+	rt := a.rt
 	a.runner = effect.New(eng, effect.Options{
 		Kind: "actor", Namespace: namespace, Topic: topic, Concurrency: o.Concurrency, Lease: o.Lease, MaxCrashes: o.MaxCrashes,
 		Retention: o.Retention, DeadRetention: core.DeadRetention, OnError: o.OnError, OnCrash: a.crashed, Random: o.Random, Sweep: a.sweepEvents,
@@ -121,10 +119,20 @@ func New(eng *perdure.Engine, options *Options) (*Actors, error) {
 	rt.Workers.Add(delays{a})
 	a.id, a.suspects = crand.Text(), rt.Workers.NewLane(func() { rt.Hub.Notify(topic, time.Time{}) })
 	a.resolver = core.NewResolver(func() {})
-	for range max(rt.DB.Dialect().Lanes, 1) {
+	return a, nil
+}
+
+// newActors returns Actors without workers: they run neither effects nor timers.
+func newActors(eng *perdure.Engine, o Options) *Actors {
+	a := &Actors{
+		Admin: &Admin{eng: eng, rt: host.Of(eng)}, options: o, cache: newCache(o.CacheBytes),
+		kinds: map[string]*kind{}, documents: map[string]map[int64]*kind{}, firing: firing{unusable: map[string]bool{}, missing: map[string]bool{}},
+	}
+	a.actors = a
+	for range max(a.rt.DB.Dialect().Lanes, 1) {
 		a.lanes = append(a.lanes, &lane{actors: a})
 	}
-	return a, nil
+	return a
 }
 
 func (o *Options) withDefaults() Options {
@@ -194,7 +202,7 @@ func (o Options) validate() error {
 }
 
 // read runs statements on one snapshot of the database.
-func (a *Actors) read(ctx context.Context, stmts ...sqldb.Stmt) error {
+func (a *Admin) read(ctx context.Context, stmts ...sqldb.Stmt) error {
 	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
 	defer cancel()
 	tx, err := a.rt.DB.Begin(ctx, sqldb.Read)

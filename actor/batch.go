@@ -85,7 +85,7 @@ func (b *batch) do(jobs []*job) error {
 	}
 	for _, j := range jobs {
 		j.err = b.perform(j)
-		if sqldb.IsTransient(j.err) {
+		if sqldb.IsTransient(j.err) || errors.Is(j.err, errAlone) {
 			return j.err
 		}
 	}
@@ -203,10 +203,17 @@ func (b *batch) stored(ref Ref) (*store.Snapshot, error) {
 	return found, err
 }
 
-// perform does one job.
+// errAlone reports that a job needs a transaction without the other jobs of its group.
+var errAlone = errors.New("job needs its own transaction")
+
+// perform does one job. A spawn enters the row of its actor before the jobs of the group run:
+// until it has run, the actor does not exist for other jobs.
 func (b *batch) perform(j *job) error {
 	t := b.turns[j.ref]
-	if t == nil {
+	switch {
+	case t == nil && j.spawn != nil: // an earlier job of the group has deleted the actor
+		return errAlone
+	case t == nil, t.sequence == 0 && j.spawn == nil:
 		return notFound(j.ref)
 	}
 	t.trace = j.trace

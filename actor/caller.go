@@ -31,6 +31,14 @@ func (r Ref) check() error {
 	return edge.Key("actor id", r.ID)
 }
 
+// find returns a *fault.NotFound if no actor can have the name.
+func (r Ref) find() error {
+	if r.check() != nil {
+		return notFound(r)
+	}
+	return nil
+}
+
 // CallerKind is the kind of a caller.
 type CallerKind string
 

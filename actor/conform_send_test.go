@@ -115,3 +115,25 @@ func (Conformance) TypesThatAreDataAreKnownToEveryProcess(t *testing.T, db engin
 	r := f.spawn(t, actor.Ref{Type: "toggle", ID: "new"})
 	equal(t, "value of a new actor", r.View.Value, any("x"))
 }
+
+func (Conformance) AKeyIsForOneEventOfOneCaller(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, nil)
+	f.register(t, "toggle", toggle, nil)
+	f.spawn(t, lamp)
+	ada, bob := actor.Caller{Kind: actor.Client, ID: "ada"}, actor.Caller{Kind: actor.Client, ID: "bob"}
+	flip := statechart.Event{Type: "FLIP"}
+	send := func(caller actor.Caller, event statechart.Event) (actor.Receipt, error) {
+		return f.actors.Send(enginetest.Context(t), lamp, caller, event, &actor.SendOptions{Key: "k1"})
+	}
+	r, err := send(ada, flip)
+	enginetest.NoError(t, err)
+	equal(t, "duplicate", r.Duplicate, false)
+	r, err = send(ada, flip)
+	enginetest.NoError(t, err)
+	equal(t, "duplicate", r.Duplicate, true)
+	_, err = send(ada, statechart.Event{Type: "FLOP"})
+	enginetest.As[*actor.KeyError](t, err)
+	_, err = send(bob, flip)
+	enginetest.As[*actor.KeyError](t, err)
+	equal(t, "value", f.value(t, lamp), any("on"))
+}

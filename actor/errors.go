@@ -31,6 +31,17 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("actor %s is at version %d of its statechart, this process has version %d", e.Ref, e.Has, e.Known)
 }
 
+// KeyError is returned for an event whose idempotency key was used for another event, or by another
+// caller. Nothing was written.
+type KeyError struct {
+	Ref Ref
+	Key string
+}
+
+func (e *KeyError) Error() string {
+	return fmt.Sprintf("actor %s has handled another event with the key %q", e.Ref, e.Key)
+}
+
 func notFound(ref Ref) error { return &fault.NotFound{Kind: "actor", ID: ref.String()} }
 
 func unknownType(name string) error { return &fault.NotFound{Kind: "actor type", ID: name} }

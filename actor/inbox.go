@@ -108,7 +108,8 @@ func isRefused(err error) bool {
 	var invalid *fault.Invalid
 	var restricted *fault.Restricted
 	var missing *fault.NotFound
-	return errors.As(err, &invalid) || errors.As(err, &restricted) || errors.As(err, &missing)
+	var reused *KeyError
+	return errors.As(err, &invalid) || errors.As(err, &restricted) || errors.As(err, &missing) || errors.As(err, &reused)
 }
 
 // removeEvents removes events that were handled or refused.

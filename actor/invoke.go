@@ -23,6 +23,9 @@ import (
 // Versions of a stored statechart may name different handlers, so the handlers of all versions
 // are registered.
 func (a *Actors) handle(k *kind) {
+	if a.runner == nil { // this process only administers actors
+		return
+	}
 	a.handleEvents(k)
 	effects, tasks := k.machine.Effects(), k.machine.Invocations()
 	if k.data {

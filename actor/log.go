@@ -86,7 +86,7 @@ func (a *Actors) Log(ctx context.Context, ref Ref, after int64, limit int) ([]En
 	if err != nil {
 		return nil, err
 	}
-	if err := ref.check(); err != nil {
+	if err := ref.find(); err != nil {
 		return nil, err
 	}
 	var entries []Entry

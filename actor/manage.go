@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/effect"
@@ -62,7 +63,7 @@ const (
 // List returns actors, newest first, and the cursor of the next page, which is empty after the
 // last page. A page may be short or empty and still have a next page: if a filter matches few
 // of many actors, List scans for a bounded time.
-func (a *Actors) List(ctx context.Context, f Filter, cursor string, limit int) ([]Record, string, error) {
+func (a *Admin) List(ctx context.Context, f Filter, cursor string, limit int) ([]Record, string, error) {
 	limit, err := edge.Limit("limit", limit, DefaultLimit, MaxLimit)
 	if err != nil {
 		return nil, "", err
@@ -90,7 +91,7 @@ func (a *Actors) List(ctx context.Context, f Filter, cursor string, limit int) (
 }
 
 // stretch reads the next range of a list and moves the filter behind it.
-func (a *Actors) stretch(ctx context.Context, f *store.ActorFilter, want int) (records []Record, more bool, err error) {
+func (a *Admin) stretch(ctx context.Context, f *store.ActorFilter, want int) (records []Record, more bool, err error) {
 	f.Limit, f.Last = want, store.ActorPlace{}
 	if end := a.rt.Store.ActorStretch(*f, func(p store.ActorPlace) { f.Last, more = p, true }); len(end) > 0 {
 		if err := a.read(ctx, end...); err != nil {
@@ -144,7 +145,7 @@ func decodeCursor(cursor string) (store.ActorPlace, error) {
 }
 
 // Get returns an actor with all its stored data, or a *fault.NotFound.
-func (a *Actors) Get(ctx context.Context, ref Ref) (Record, error) {
+func (a *Admin) Get(ctx context.Context, ref Ref) (Record, error) {
 	record, err := a.record(ctx, ref)
 	if err != nil {
 		return Record{}, fmt.Errorf("get actor: %w", err)
@@ -206,7 +207,7 @@ func (t *turn) stop(by Caller) error {
 
 func (b *batch) resume(t *turn, by Caller) error {
 	if t.status != Quarantined {
-		return fault.Invalidf("actor "+t.ref.String(), "is %s", t.status)
+		return &perdure.StateError{Kind: "actor", ID: t.ref.String(), Status: string(t.status), Finished: t.status != Active}
 	}
 	t.status = Active // so that load accepts it; the transition sets the status
 	if err := b.load(t); err != nil {
@@ -214,21 +215,6 @@ func (b *batch) resume(t *turn, by Caller) error {
 	}
 	_, err := t.step(entry{kind: EntryResume, caller: &by}, func(int64) (*statechart.Step, error) { return &statechart.Step{}, nil })
 	return err
-}
-
-// Delete removes all stored data of an actor, in any status: its timers, log, snapshots and
-// actor tokens. Invocations are stopped. Committed effects still happen. An actor that is
-// spawned later under the same name is unrelated to it.
-func (a *Actors) Delete(ctx context.Context, ref Ref) error {
-	if err := ref.check(); err != nil {
-		return err
-	}
-	j := &job{ref: ref, sleeps: true, run: func(t *turn) error { return t.batch.delete(t) }}
-	if err := a.commit(ctx, j); err != nil {
-		return fmt.Errorf("delete actor: %w", bare(err))
-	}
-	a.cache.drop(ref)
-	return nil
 }
 
 func (b *batch) delete(t *turn) error {

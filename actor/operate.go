@@ -25,7 +25,7 @@ func (o *operation) check() error {
 	if o.invalid != nil {
 		return o.invalid
 	}
-	if err := o.job.ref.check(); err != nil {
+	if err := o.job.ref.find(); err != nil {
 		return err
 	}
 	return o.by.check()
@@ -55,17 +55,25 @@ func (a *Actors) operateIn(tx *perdure.Tx, o *operation) error {
 	return nil
 }
 
-// within runs a job in a unit of work.
-func (a *Actors) within(tx *perdure.Tx, j *job) error {
+// within runs jobs in a unit of work. It returns the first error.
+func (a *Actors) within(tx *perdure.Tx, jobs ...*job) error {
 	if host.In(tx).Engine() != a.eng {
 		return fault.Invalidf("unit of work", "belongs to another engine")
 	}
-	j.trace = tracing.Of(tx.Context())
+	trace := tracing.Of(tx.Context())
+	for _, j := range jobs {
+		j.trace = trace
+	}
 	b := a.newBatch(host.In(tx))
-	if err := b.do([]*job{j}); err != nil {
+	if err := b.do(jobs); err != nil {
 		return err
 	}
-	return j.err
+	for _, j := range jobs {
+		if j.err != nil {
+			return j.err
+		}
+	}
+	return nil
 }
 
 // Stop stops an actor and its children without their exit actions. Its timers and invocations

@@ -2,7 +2,11 @@ package actor
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/edge"
@@ -14,7 +18,8 @@ import (
 // default.
 type SendOptions struct {
 	// Key is the event's idempotency key. An actor handles a key once, even if it is sent
-	// repeatedly within Options.Retention. Default: none.
+	// repeatedly within Options.Retention, over any transport. If the key was used for another
+	// event or by another caller, the error is a *KeyError. Default: none.
 	Key string
 }
 
@@ -54,6 +59,7 @@ type sending struct {
 	kind    *kind // against which the event was checked
 	event   statechart.Event
 	options SendOptions
+	digest  string // of the event and its caller, if there is a key
 	receipt Receipt
 }
 
@@ -74,7 +80,9 @@ func (a *Actors) newSend(ctx context.Context, ref Ref, caller Caller, event stat
 			return nil, err
 		}
 	}
-	s.event, err = k.prepare(caller, event)
+	if s.event, err = k.prepare(caller, event); err == nil && s.options.Key != "" {
+		s.digest, err = digestOf(caller, event)
+	}
 	return s, err
 }
 
@@ -86,7 +94,10 @@ func (s *sending) job() *job {
 
 func (s *sending) run(t *turn, j *job) error {
 	s.receipt = Receipt{Ref: s.ref}
-	if before := t.handled(j); before != 0 {
+	if before, digest := t.handled(j); before != 0 {
+		if digest != nil && *digest != s.digest {
+			return &KeyError{Ref: s.ref, Key: j.key}
+		}
 		s.receipt.Sequence, s.receipt.Duplicate = before, true
 		return s.receipt.fill(t, s.caller)
 	}
@@ -98,7 +109,7 @@ func (s *sending) run(t *turn, j *job) error {
 		s.event = event
 	}
 	t.advance(t.nowMillis())
-	e := entry{kind: EntryEvent, event: s.event, caller: &s.caller, key: s.options.Key}
+	e := entry{kind: EntryEvent, event: s.event, caller: &s.caller, key: s.options.Key, digest: s.digest}
 	step, err := t.step(e, func(now int64) (*statechart.Step, error) { return t.tree.Send(now, s.event) })
 	if err != nil {
 		return err
@@ -107,15 +118,29 @@ func (s *sending) run(t *turn, j *job) error {
 	return s.receipt.fill(t, s.caller)
 }
 
-// handled returns the transition that the job's key caused earlier, or 0.
-func (t *turn) handled(j *job) int64 {
+// handled returns the transition that the job's key caused earlier, or 0, and the digest that is
+// stored with the key.
+func (t *turn) handled(j *job) (sequence int64, digest *string) {
 	if j.seen != nil {
-		return j.seen.Sequence
+		return j.seen.Sequence, j.seen.Digest
 	}
 	for _, k := range t.keys {
 		if k.Key == j.key {
-			return k.Sequence
+			return k.Sequence, k.Digest
 		}
 	}
-	return 0
+	return 0, nil
+}
+
+// digestOf returns a hash of an event and its caller.
+func digestOf(caller Caller, event statechart.Event) (string, error) {
+	fields := map[string]any{}
+	maps.Copy(fields, event.Data)
+	fields["type"] = event.Type
+	raw, err := json.Marshal([]any{caller, fields})
+	if err != nil {
+		return "", fmt.Errorf("encode event: %w", err)
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:]), nil
 }

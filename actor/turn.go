@@ -92,6 +92,7 @@ type entry struct {
 	path       string
 	generation int64
 	key        string
+	digest     string // of the event and its caller, if there is a key
 	timer      string // the id of a timer
 }
 
@@ -171,7 +172,7 @@ func (t *turn) record(e entry, step *statechart.Step) error {
 	t.sequence++
 	t.entries = append(t.entries, t.entry(e, step))
 	if e.key != "" {
-		t.keys = append(t.keys, store.ActorKey{ActorRef: t.ref.stored(), Key: e.key, Sequence: t.sequence, Created: t.row.Now})
+		t.keys = append(t.keys, store.ActorKey{ActorRef: t.ref.stored(), Key: e.key, Sequence: t.sequence, Created: t.row.Now, Digest: edge.Optional(e.digest)})
 	}
 	t.hooks = append(t.hooks, hooks...)
 	t.take(step.Timers)

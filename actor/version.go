@@ -13,7 +13,7 @@ import (
 // nothing changes. Timers are handled as under KeepTimers. Actors of registered types are
 // migrated at their next transition.
 func (a *Actors) Upgrade(ctx context.Context, ref Ref, by Caller) error {
-	if err := ref.check(); err != nil {
+	if err := ref.find(); err != nil {
 		return err
 	}
 	newest, err := a.newest(ctx, ref.Type)

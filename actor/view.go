@@ -65,8 +65,8 @@ func (a *Actors) snapshot(ctx context.Context, ref Ref, caller Caller) (View, st
 	return view, record.Incarnation, nil
 }
 
-func (a *Actors) record(ctx context.Context, ref Ref) (*store.ActorRecord, error) {
-	if err := ref.check(); err != nil {
+func (a *Admin) record(ctx context.Context, ref Ref) (*store.ActorRecord, error) {
+	if err := ref.find(); err != nil {
 		return nil, err
 	}
 	var found *store.ActorRecord

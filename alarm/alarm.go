@@ -57,6 +57,10 @@ type Options struct {
 	// Concurrency is the maximum number of handlers that run concurrently in this
 	// process. Default: 16.
 	Concurrency int
+	// Room returns how many more alarms may be claimed now, within Concurrency, while running
+	// alarms are running. Alarms.Wake reports that it has grown. It must return immediately.
+	// Default: there is no other limit.
+	Room func(running int) int
 	// Lease is the time for which a claim of an alarm is valid without a heartbeat.
 	// Handlers may run longer: heartbeats renew the lease while they run. After a crash,
 	// the alarm fires again when the lease has expired. Minimum: 1 second. Default: 30
@@ -106,8 +110,9 @@ type Options struct {
 // Alarms manages the alarms of a database, with the handlers that this process has set.
 // It is a dispatch.Processor.
 type Alarms struct {
-	rt      *host.Runtime
-	eng     *perdure.Engine
+	// Admin lists and manages all alarms of the database.
+	*Admin
+
 	options Options
 	runner  *work.Runner
 	counts  counts
@@ -130,14 +135,15 @@ func New(eng *perdure.Engine, options *Options) (*Alarms, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	a := &Alarms{rt: rt, eng: eng, options: o, handlers: map[string]handler{}, dead: map[string]Notification{}}
+	a := &Alarms{Admin: &Admin{eng: eng, rt: rt}, options: o, handlers: map[string]handler{}, dead: map[string]Notification{}}
 	a.runner = work.New(eng, work.Kind{
 		Name: "alarm", Family: (*store.Store).Alarms, Topic: func(string) string { return topic }, Lanes: a.lanes,
 		Begin: a.begin, Write: a.write, Refused: refused, Quarantine: a.quarantine, Next: a.next, Read: a.plan, Lock: a.lock, Gone: gone, Sweep: a.sweep,
+		Share: a.share,
 	}, work.Options{
 		Lease: o.Lease, MaxCrashes: o.MaxCrashes, SweepEvery: time.Hour, OnError: o.OnError, OnCrash: a.crashed, Random: o.Random,
 	})
-	a.runner.Serve(work.QueueOptions{Name: store.AlarmQueue, Label: topic, Concurrency: o.Concurrency, Names: a.types})
+	a.runner.Serve(work.QueueOptions{Name: store.AlarmQueue, Label: topic, Concurrency: o.Concurrency, Names: a.types, Room: o.Room})
 	if o.Sender != nil {
 		a.handlers[Webhook] = handler{run: a.deliver, timeout: o.Timeout}
 		a.handlers[noticeType] = handler{run: a.deliver, timeout: o.Timeout}
@@ -168,6 +174,9 @@ func (a *Alarms) NextWakeAt(ctx context.Context) (time.Time, error) { return a.r
 // handler returns while more alarms are waiting.
 func (a *Alarms) Subscribe(fn func(due time.Time)) (cancel func()) { return a.runner.Subscribe(fn) }
 
+// Wake makes the dispatcher claim alarms that were due while Options.Room was 0.
+func (a *Alarms) Wake() { a.runner.Freed() }
+
 // topic is the wake-up topic of alarms.
 const topic = "alarm"
 
@@ -189,8 +198,18 @@ func (a *Alarms) lanes(string) []string {
 }
 
 // next returns the statement that finds the next due time.
-func (a *Alarms) next(queue string, least int, found func(time.Duration)) []sqldb.Stmt {
-	return []sqldb.Stmt{a.rt.Store.Alarms().Next(queue, a.lanes(queue), least, a.rt.Now(), found)}
+func (a *Alarms) next(from store.Claim, least int, found func(time.Duration)) []sqldb.Stmt {
+	return []sqldb.Stmt{a.rt.Store.Alarms().Next(from.Queue, from.Lanes, least, a.rt.Now(), found)}
+}
+
+// share returns the name with which an alarm shares the slots.
+func (a *Alarms) share(i *work.Item) (name, system string) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	if len(a.handlers) < 2 {
+		return "", ""
+	}
+	return "alarm:" + i.Row.(*store.Alarm).Type, ""
 }
 
 func (o *Options) withDefaults() Options {

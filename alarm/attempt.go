@@ -14,8 +14,8 @@ import (
 // newest retry.MaxRecorded attempts that did not succeed, and the running attempt. For
 // the dead letter of a tick, it returns the attempts of that tick. It returns a
 // *fault.NotFound if there is no such alarm.
-func (a *Alarms) Attempts(ctx context.Context, key Key) ([]retry.Attempt, error) {
-	if err := key.check(maxStoredID); err != nil {
+func (a *Admin) Attempts(ctx context.Context, key Key) ([]retry.Attempt, error) {
+	if err := key.find(); err != nil {
 		return nil, err
 	}
 	var all, attempts []retry.Attempt

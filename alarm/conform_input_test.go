@@ -99,10 +99,10 @@ func (Conformance) BadFiltersAndKeysAreRefused(t *testing.T, db enginetest.Datab
 	}
 	for _, key := range []alarm.Key{{}, alarm.Of("order", "", "x"), alarm.ID("\xff")} {
 		_, err := f.alarms.Get(ctx, key)
-		enginetest.As[*fault.Invalid](t, err)
+		enginetest.As[*fault.NotFound](t, err)
 		_, err = f.alarms.Cancel(ctx, key)
 		enginetest.As[*fault.Invalid](t, err)
-		enginetest.As[*fault.Invalid](t, f.alarms.Move(ctx, key, noon))
+		enginetest.As[*fault.NotFound](t, f.alarms.Move(ctx, key, noon))
 	}
 	enginetest.As[*fault.Invalid](t, f.alarms.Move(ctx, alarm.ID("x"), time.Time{}))
 	enginetest.As[*fault.Invalid](t, f.alarms.Move(ctx, alarm.ID("x"), time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC)))

@@ -78,6 +78,14 @@ func (a *Alarms) add(name string, new handler) error {
 	return nil
 }
 
+// Unhandle removes the handler of a type from this process. Running handlers are not interrupted.
+// Alarms of the type wait for a process that has a handler.
+func (a *Alarms) Unhandle(name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.handlers, name)
+}
+
 // typed decodes the payload for a handler. If the payload cannot be decoded, the attempt
 // fails like any other and is retried: a later deployment may be able to decode it.
 func typed[P any](fn func(context.Context, P) error) func(context.Context, []byte) error {

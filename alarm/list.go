@@ -75,7 +75,7 @@ const (
 // List returns alarms, ordered by due time, and the cursor of the next page. The cursor
 // is empty on the last page. A page may be short or empty although another page follows:
 // if a filter matches few of many alarms, List limits how many alarms it examines.
-func (a *Alarms) List(ctx context.Context, f Filter, cursor string, limit int) ([]Record, string, error) {
+func (a *Admin) List(ctx context.Context, f Filter, cursor string, limit int) ([]Record, string, error) {
 	limit, err := edge.Limit("limit", limit, DefaultLimit, MaxLimit)
 	if err != nil {
 		return nil, "", err
@@ -109,7 +109,7 @@ func (a *Alarms) List(ctx context.Context, f Filter, cursor string, limit int) (
 }
 
 // stretch reads the next part of a list and moves the start of the filter behind it.
-func (a *Alarms) stretch(ctx context.Context, f *store.AlarmFilter, want int) (records []Record, more bool, err error) {
+func (a *Admin) stretch(ctx context.Context, f *store.AlarmFilter, want int) (records []Record, more bool, err error) {
 	f.Limit, f.Last = want, nil
 	if end := a.rt.Store.AlarmStretch(*f, func(last *store.Alarm) { f.Last, more = last, true }); len(end) > 0 {
 		if err := a.read(ctx, end...); err != nil {
@@ -122,14 +122,14 @@ func (a *Alarms) stretch(ctx context.Context, f *store.AlarmFilter, want int) (r
 }
 
 // now returns the time by which alarms are due.
-func (a *Alarms) now(ctx context.Context) (now time.Time, err error) {
+func (a *Admin) now(ctx context.Context) (now time.Time, err error) {
 	err = a.read(ctx, a.rt.Store.ReadTime(a.rt.Now(), func(t time.Time) { now = t }))
 	return now, err
 }
 
 // Upcoming lists the alarms that wait for their due time or for a process, for their
 // first attempt or for a retry.
-func (a *Alarms) Upcoming(ctx context.Context, f Filter, cursor string, limit int) ([]Record, string, error) {
+func (a *Admin) Upcoming(ctx context.Context, f Filter, cursor string, limit int) ([]Record, string, error) {
 	f.Statuses = Waiting
 	return a.List(ctx, f, cursor, limit)
 }
@@ -137,7 +137,7 @@ func (a *Alarms) Upcoming(ctx context.Context, f Filter, cursor string, limit in
 // Due lists the alarms that are due but not claimed: no process has a handler for them,
 // or all such processes are busy. The due time is compared with the clock that also
 // decides claims.
-func (a *Alarms) Due(ctx context.Context, f Filter, cursor string, limit int) ([]Record, string, error) {
+func (a *Admin) Due(ctx context.Context, f Filter, cursor string, limit int) ([]Record, string, error) {
 	now, err := a.now(ctx)
 	if err != nil {
 		return nil, "", fmt.Errorf("list alarms: %w", err)
@@ -147,7 +147,7 @@ func (a *Alarms) Due(ctx context.Context, f Filter, cursor string, limit int) ([
 }
 
 // Next returns the alarm that fires next, or a *fault.NotFound if no alarm waits.
-func (a *Alarms) Next(ctx context.Context, f Filter) (Record, error) {
+func (a *Admin) Next(ctx context.Context, f Filter) (Record, error) {
 	for cursor := ""; ; {
 		first, next, err := a.Upcoming(ctx, f, cursor, 1)
 		switch {
@@ -163,8 +163,8 @@ func (a *Alarms) Next(ctx context.Context, f Filter) (Record, error) {
 }
 
 // Get returns one alarm, or a *fault.NotFound.
-func (a *Alarms) Get(ctx context.Context, key Key) (Record, error) {
-	if err := key.check(maxStoredID); err != nil {
+func (a *Admin) Get(ctx context.Context, key Key) (Record, error) {
+	if err := key.find(); err != nil {
 		return Record{}, err
 	}
 	var found Record
@@ -175,7 +175,7 @@ func (a *Alarms) Get(ctx context.Context, key Key) (Record, error) {
 }
 
 // getRecord returns the statements that read the time and an alarm.
-func (a *Alarms) getRecord(key Key, found *Record) []sqldb.Stmt {
+func (a *Admin) getRecord(key Key, found *Record) []sqldb.Stmt {
 	var now time.Time
 	return []sqldb.Stmt{
 		a.rt.Store.ReadTime(a.rt.Now(), func(t time.Time) { now = t }),
@@ -184,8 +184,8 @@ func (a *Alarms) getRecord(key Key, found *Record) []sqldb.Stmt {
 }
 
 // GetIn is Get inside a unit of work: it sees the changes of the unit.
-func (a *Alarms) GetIn(tx *perdure.Tx, key Key) (Record, error) {
-	if err := key.check(maxStoredID); err != nil {
+func (a *Admin) GetIn(tx *perdure.Tx, key Key) (Record, error) {
+	if err := key.find(); err != nil {
 		return Record{}, host.In(tx).Fail(err)
 	}
 	var found Record
@@ -197,8 +197,8 @@ func (a *Alarms) GetIn(tx *perdure.Tx, key Key) (Record, error) {
 
 // LockIn is GetIn that also locks the alarm: no other transaction changes or fires it
 // until the unit ends.
-func (a *Alarms) LockIn(tx *perdure.Tx, key Key) (Record, error) {
-	if err := key.check(maxStoredID); err != nil {
+func (a *Admin) LockIn(tx *perdure.Tx, key Key) (Record, error) {
+	if err := key.find(); err != nil {
 		return Record{}, host.In(tx).Fail(err)
 	}
 	var found Record
@@ -210,7 +210,7 @@ func (a *Alarms) LockIn(tx *perdure.Tx, key Key) (Record, error) {
 }
 
 // Count returns the number of alarms by status.
-func (a *Alarms) Count(ctx context.Context, f Filter) (map[Status]int64, error) {
+func (a *Admin) Count(ctx context.Context, f Filter) (map[Status]int64, error) {
 	filter, err := f.stored()
 	if err != nil {
 		return nil, err

@@ -19,12 +19,12 @@ import (
 // Move changes the due time of a waiting alarm. A time in the past means now. For a
 // recurring alarm, only the next tick is moved. Move returns a *perdure.StateError if the
 // alarm is running or a dead letter.
-func (a *Alarms) Move(ctx context.Context, key Key, to time.Time) error {
+func (a *Admin) Move(ctx context.Context, key Key, to time.Time) error {
 	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.MoveIn(tx, key, to) })
 }
 
 // MoveIn is Move in a unit of work. The unit fails if the alarm cannot be moved.
-func (a *Alarms) MoveIn(tx *perdure.Tx, key Key, to time.Time) error {
+func (a *Admin) MoveIn(tx *perdure.Tx, key Key, to time.Time) error {
 	if to.IsZero() {
 		return host.In(tx).Fail(fault.Invalidf("time", "is required"))
 	}
@@ -38,12 +38,12 @@ func (a *Alarms) MoveIn(tx *perdure.Tx, key Key, to time.Time) error {
 
 // Skip skips the next tick of a recurring alarm, which then waits for the tick after it.
 // Skip returns an error if the alarm does not recur: cancel it instead.
-func (a *Alarms) Skip(ctx context.Context, key Key) error {
+func (a *Admin) Skip(ctx context.Context, key Key) error {
 	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.SkipIn(tx, key) })
 }
 
 // SkipIn is Skip in a unit of work. The unit fails if the tick cannot be skipped.
-func (a *Alarms) SkipIn(tx *perdure.Tx, key Key) error {
+func (a *Admin) SkipIn(tx *perdure.Tx, key Key) error {
 	return a.change(tx, "skip", key, func(row store.Alarm, now time.Time) (sqldb.Stmt, error) {
 		ticks, err := ticksOf(row)
 		if err != nil {
@@ -66,12 +66,12 @@ func (a *Alarms) SkipIn(tx *perdure.Tx, key Key) error {
 
 // FireNow makes a waiting alarm due now, including an alarm that waits for a retry. A
 // recurring alarm fires one additional time: the time of its next tick does not change.
-func (a *Alarms) FireNow(ctx context.Context, key Key) error {
+func (a *Admin) FireNow(ctx context.Context, key Key) error {
 	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.FireNowIn(tx, key) })
 }
 
 // FireNowIn is FireNow in a unit of work. The unit fails if the alarm cannot be fired.
-func (a *Alarms) FireNowIn(tx *perdure.Tx, key Key) error {
+func (a *Admin) FireNowIn(tx *perdure.Tx, key Key) error {
 	return a.change(tx, "fire", key, func(row store.Alarm, _ time.Time) (sqldb.Stmt, error) {
 		return a.rt.Store.FireAlarm(row.Item, a.rt.Now()), nil
 	})
@@ -79,12 +79,12 @@ func (a *Alarms) FireNowIn(tx *perdure.Tx, key Key) error {
 
 // Retry makes a dead letter due now, with all its attempts available again. It returns a
 // *perdure.StateError if the alarm is not a dead letter.
-func (a *Alarms) Retry(ctx context.Context, key Key) error {
+func (a *Admin) Retry(ctx context.Context, key Key) error {
 	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.RetryIn(tx, key) })
 }
 
 // RetryIn is Retry in a unit of work. The unit fails if the alarm is not a dead letter.
-func (a *Alarms) RetryIn(tx *perdure.Tx, key Key) error {
+func (a *Admin) RetryIn(tx *perdure.Tx, key Key) error {
 	run, row, now, err := a.locked(tx, "retry", key)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (a *Alarms) RetryIn(tx *perdure.Tx, key Key) error {
 	err = run.Run(tx.Context(), a.rt.Store.RestartAlarms(items, a.rt.Now(), &restarted))
 	if err == nil && restarted == 0 {
 		status := Status(store.Refine(row.Status, row.Attempts, row.Due, now))
-		err = &perdure.StateError{Kind: "alarm", ID: key.String(), Status: string(status), Finished: status.Finished()}
+		err = stateError(key, status)
 	}
 	if err == nil {
 		err = run.Run(tx.Context(), a.rt.Store.Alarms().Ready(items))
@@ -106,12 +106,12 @@ func (a *Alarms) RetryIn(tx *perdure.Tx, key Key) error {
 }
 
 // due wakes dispatchers because alarms are due.
-func (a *Alarms) due() { a.rt.Hub.Publish(topic, time.Time{}) }
+func (a *Admin) due() { a.rt.Hub.Publish(topic, time.Time{}) }
 
 // locked locks an alarm, and reads the alarm and the database's time. The unit fails if
 // there is no such alarm.
-func (a *Alarms) locked(tx *perdure.Tx, verb string, key Key) (run sqldb.Runner, row store.Alarm, now time.Time, err error) {
-	if err := key.check(maxStoredID); err != nil {
+func (a *Admin) locked(tx *perdure.Tx, verb string, key Key) (run sqldb.Runner, row store.Alarm, now time.Time, err error) {
+	if err := key.find(); err != nil {
 		return nil, row, now, host.In(tx).Fail(err)
 	}
 	if run, err = host.In(tx).Runner(); err != nil {
@@ -130,7 +130,7 @@ func (a *Alarms) locked(tx *perdure.Tx, verb string, key Key) (run sqldb.Runner,
 
 // change locks a waiting alarm and runs a statement that changes its due time. It returns
 // a *perdure.StateError if the alarm does not wait.
-func (a *Alarms) change(tx *perdure.Tx, verb string, key Key, stmt func(store.Alarm, time.Time) (sqldb.Stmt, error)) error {
+func (a *Admin) change(tx *perdure.Tx, verb string, key Key, stmt func(store.Alarm, time.Time) (sqldb.Stmt, error)) error {
 	run, row, now, err := a.locked(tx, verb, key)
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func (a *Alarms) change(tx *perdure.Tx, verb string, key Key, stmt func(store.Al
 		if Status(row.Status).Waits() { // it was claimed after it was read
 			row.Status = string(Running)
 		}
-		err = &perdure.StateError{Kind: "alarm", ID: key.String(), Status: row.Status, Finished: Status(row.Status).Finished()}
+		err = stateError(key, Status(row.Status))
 	}
 	if err == nil {
 		err = run.Run(tx.Context(), update, a.rt.Store.Alarms().Ready([]string{row.Item}))
@@ -161,7 +161,7 @@ const batch = 1000
 // RetryAll makes all dead letters that match the filter due now, and returns their
 // number. It changes at most as many alarms as there were dead letters at the start, so
 // alarms that fail again concurrently do not keep it running.
-func (a *Alarms) RetryAll(ctx context.Context, f Filter) (int64, error) {
+func (a *Admin) RetryAll(ctx context.Context, f Filter) (int64, error) {
 	if len(f.Statuses) == 0 {
 		f.Statuses = Dead
 	}
@@ -182,14 +182,14 @@ func (a *Alarms) RetryAll(ctx context.Context, f Filter) (int64, error) {
 }
 
 // restartItems makes locked dead letters due now.
-func (a *Alarms) restartItems(run sqldb.Runner, ctx context.Context, items []string, restarted *int64) error {
+func (a *Admin) restartItems(run sqldb.Runner, ctx context.Context, items []string, restarted *int64) error {
 	st := a.rt.Store
 	return run.Run(ctx, st.RestartAlarms(items, a.rt.Now(), restarted), st.Alarms().Ready(items))
 }
 
 // CancelByType removes all alarms of a type, in any status, and returns their number. It
 // does not remove timers of actors.
-func (a *Alarms) CancelByType(ctx context.Context, typ string) (int64, error) {
+func (a *Admin) CancelByType(ctx context.Context, typ string) (int64, error) {
 	if typ == "" {
 		return 0, fault.Invalidf("alarm type", "must not be empty")
 	}
@@ -198,7 +198,7 @@ func (a *Alarms) CancelByType(ctx context.Context, typ string) (int64, error) {
 
 // CancelAll removes all alarms that match the filter, and returns their number. The
 // filter must not be empty. CancelAll does not remove timers of actors.
-func (a *Alarms) CancelAll(ctx context.Context, f Filter) (int64, error) {
+func (a *Admin) CancelAll(ctx context.Context, f Filter) (int64, error) {
 	if err := f.narrows(); err != nil {
 		return 0, err
 	}
@@ -211,7 +211,7 @@ func (a *Alarms) CancelAll(ctx context.Context, f Filter) (int64, error) {
 
 // CancelAllIn removes all alarms that match the filter in a unit of work. The filter must
 // not be empty.
-func (a *Alarms) CancelAllIn(tx *perdure.Tx, f Filter) error {
+func (a *Admin) CancelAllIn(tx *perdure.Tx, f Filter) error {
 	if err := f.narrows(); err != nil {
 		return host.In(tx).Fail(err)
 	}
@@ -233,7 +233,7 @@ func (a *Alarms) CancelAllIn(tx *perdure.Tx, f Filter) error {
 }
 
 // cancelItems removes locked alarms.
-func (a *Alarms) cancelItems(run sqldb.Runner, ctx context.Context, items []string, removed *int64) error {
+func (a *Admin) cancelItems(run sqldb.Runner, ctx context.Context, items []string, removed *int64) error {
 	return run.Run(ctx, a.rt.Store.RemoveAlarms(items, func(string) { *removed++ })...)
 }
 
@@ -257,7 +257,7 @@ type act func(run sqldb.Runner, ctx context.Context, items []string, changed *in
 // eachOf locks up to filter.Limit alarms that match the filter, and calls do with them.
 // If skip is true, it skips alarms that another transaction has locked; otherwise it
 // waits for them.
-func (a *Alarms) eachOf(ctx context.Context, run sqldb.Runner, filter store.AlarmFilter, skip bool, do act, changed *int64) error {
+func (a *Admin) eachOf(ctx context.Context, run sqldb.Runner, filter store.AlarmFilter, skip bool, do act, changed *int64) error {
 	*changed = 0
 	var items []string
 	if err := run.Run(ctx, a.rt.Store.ReadTime(a.rt.Now(), func(t time.Time) { filter.Now = t })); err != nil {
@@ -271,7 +271,7 @@ func (a *Alarms) eachOf(ctx context.Context, run sqldb.Runner, filter store.Alar
 
 // inBatches calls do for the alarms that match the filter, in batches, until no alarm is
 // left or the number of changed alarms has reached most.
-func (a *Alarms) inBatches(ctx context.Context, f Filter, most int64, skip bool, do act) (int64, error) {
+func (a *Admin) inBatches(ctx context.Context, f Filter, most int64, skip bool, do act) (int64, error) {
 	filter, err := f.stored()
 	if err != nil {
 		return 0, err
@@ -303,16 +303,16 @@ func (a *Alarms) inBatches(ctx context.Context, f Filter, most int64, skip bool,
 
 // transact runs fn in a transaction, and retries it after transient errors such as
 // deadlocks.
-func (a *Alarms) transact(ctx context.Context, access sqldb.Access, fn func(sqldb.Tx) error) error {
+func (a *Admin) transact(ctx context.Context, access sqldb.Access, fn func(sqldb.Tx) error) error {
 	return sqldb.Bare(unit.Transact(ctx, a.rt.DB, access, fn))
 }
 
-func (a *Alarms) read(ctx context.Context, stmts ...sqldb.Stmt) error {
+func (a *Admin) read(ctx context.Context, stmts ...sqldb.Stmt) error {
 	return a.readIn(ctx, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) })
 }
 
 // readIn runs fn in a read-only transaction.
-func (a *Alarms) readIn(ctx context.Context, fn func(sqldb.Tx) error) error {
+func (a *Admin) readIn(ctx context.Context, fn func(sqldb.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
 	defer cancel()
 	tx, err := a.rt.DB.Begin(ctx, sqldb.Read)

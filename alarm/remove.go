@@ -15,7 +15,7 @@ const purgeBatch = 500
 // PurgeDead removes dead letters: failed or quarantined alarms whose last attempt was due
 // longer than age ago. It returns the number of removed alarms. It keeps recurring
 // alarms; Cancel removes them.
-func (a *Alarms) PurgeDead(ctx context.Context, age time.Duration) (int64, error) {
+func (a *Admin) PurgeDead(ctx context.Context, age time.Duration) (int64, error) {
 	if age < 0 {
 		return 0, fault.Invalidf("age", "must not be negative, got %v", age)
 	}

@@ -61,6 +61,9 @@ func (a *Alarms) begin(ctx context.Context, i *work.Item) {
 		Work:    tracing.Work{Kind: "alarm", Name: f.row.Type, ID: f.row.String(), Attempt: f.row.Attempts + 1, Trace: f.row.Trace, Created: f.row.Created},
 		Timeout: handler.timeout,
 		Run: func(ctx context.Context) error {
+			if handler.run == nil { // it was removed after the claim
+				return work.ErrReturned
+			}
 			if f.broken != nil {
 				return fmt.Errorf("read ticks: %w", f.broken)
 			}

@@ -38,13 +38,12 @@ func (b *delayBench) close() { _ = b.eng.Close() }
 
 func (b *delayBench) spawn(ctx context.Context, n int) error {
 	return b.eng.Update(ctx, func(tx *perdure.Tx) error {
-		for range n {
-			ref := actor.Ref{Type: "sleeper", ID: strconv.FormatInt(b.next.Add(1), 10)}
-			if _, err := b.actors.SpawnIn(tx, ref, actor.Caller{Kind: actor.System}, nil, nil); err != nil {
-				return err
-			}
+		specs := make([]actor.SpawnSpec, n)
+		for i := range specs {
+			specs[i].Ref = actor.Ref{Type: "sleeper", ID: strconv.FormatInt(b.next.Add(1), 10)}
 		}
-		return nil
+		_, err := b.actors.SpawnManyIn(tx, specs, actor.Caller{Kind: actor.System}, nil)
+		return err
 	})
 }
 

@@ -47,7 +47,12 @@ func Example_history() {
 
 // runMachines runs the instances of machines until stop is called.
 func runMachines(eng *perdure.Engine, definitions ...fsm.Definer) (machines *fsm.Machines, stop func()) {
-	machines, err := fsm.New(eng, nil)
+	return runMachinesIn(eng, fsm.DefaultQueue, definitions...)
+}
+
+// runMachinesIn is runMachines for a queue.
+func runMachinesIn(eng *perdure.Engine, queue string, definitions ...fsm.Definer) (machines *fsm.Machines, stop func()) {
+	machines, err := fsm.New(eng, &fsm.Options{Queues: map[string]int{queue: 100}})
 	if err != nil {
 		panic(err)
 	}

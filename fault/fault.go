@@ -117,6 +117,11 @@ func (e *Uncertain) Unwrap() error { return e.Err }
 
 // Locked reports that another transaction held a lock until the caller's context, or
 // Options.Timeout, ended. Nothing was written. errors.Is finds the error of the context.
+//
+// On SQLite, a process that is stopped inside a transaction (SIGSTOP, a debugger) keeps the
+// write lock of the file. On Linux, writers of other processes then return a Locked that names
+// the process after 4 s, and immediately while it stays stopped. Its Err is not the error of a
+// context.
 type Locked struct {
 	// Lock is the locked object: "row", "outbox counter", or "database" on SQLite, which has
 	// one writer.

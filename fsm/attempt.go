@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
@@ -16,24 +15,24 @@ import (
 // retry.MaxRecorded that did not succeed, and the attempt that is running or finished the
 // instance. The outcomes of the other steps are in its History, if the definition keeps
 // it. Attempts returns a *fault.NotFound if there is no such instance.
-func (m *Machines) Attempts(ctx context.Context, id string) ([]retry.Attempt, error) {
+func (a *Admin) Attempts(ctx context.Context, id string) ([]retry.Attempt, error) {
 	if !validID(id) {
-		return nil, fault.Invalidf("instance id", "must be a UUID in lower case")
+		return nil, unknown(id)
 	}
 	var attempts []retry.Attempt
 	var found []Instance
 	var running retry.Attempt
-	st := m.rt.Store
+	st := a.rt.Store
 	stmts := []sqldb.Stmt{
-		st.ShowInstances(store.InstanceFilter{ID: id, Limit: 1}, m.rt.Now(), func(v store.InstanceView) { found = append(found, view(v)) }),
+		st.ShowInstances(store.InstanceFilter{ID: id, Limit: 1}, a.rt.Now(), func(v store.InstanceView) { found = append(found, view(v)) }),
 		st.ListAttempts(store.TriedInstance(id), func(a retry.Attempt) { attempts = append(attempts, a) }),
 		st.RunningInstance(id, func(worker string, since *time.Time) { running.Worker, running.Began = worker, edge.UTC(since) }),
 	}
-	if err := m.read(ctx, stmts...); err != nil {
+	if err := a.read(ctx, stmts...); err != nil {
 		return nil, fmt.Errorf("read attempts of instance %s: %w", id, err)
 	}
 	if len(found) == 0 {
-		return nil, &fault.NotFound{Kind: "instance", ID: id}
+		return nil, unknown(id)
 	}
 	i := found[0]
 	last := retry.Attempt{Number: i.Attempt + i.Crashes, Step: i.Step, Worker: running.Worker, Began: running.Began, Outcome: retry.Running}
@@ -49,7 +48,7 @@ func (m *Machines) Attempts(ctx context.Context, id string) ([]retry.Attempt, er
 
 // failure records an attempt of a step, if it failed.
 func (w *writing) failure(e *execution, d *decision) {
-	if d.outcome.kind == kindStop || d.err == "" && d.outcome.kind != kindFail {
+	if d.outcome.kind == kindStop || d.outcome.kind == kindPark || d.err == "" && d.outcome.kind != kindFail {
 		return
 	}
 	i := e.instance

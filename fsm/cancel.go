@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
@@ -26,7 +25,7 @@ import (
 // nil: processes that serve state machines cancel the rest.
 func (m *Machines) Cancel(ctx context.Context, id, reason string) error {
 	if !validID(id) {
-		return fault.Invalidf("instance id", "must be a UUID in lower case")
+		return unknown(id)
 	}
 	return m.end(ctx, id, Cancelled, edge.Message(reason), false)
 }
@@ -36,7 +35,7 @@ func (m *Machines) Cancel(ctx context.Context, id, reason string) error {
 // cancelled; children with a cancel step run it.
 func (m *Machines) Terminate(ctx context.Context, id, reason string) error {
 	if !validID(id) {
-		return fault.Invalidf("instance id", "must be a UUID in lower case")
+		return unknown(id)
 	}
 	return m.end(ctx, id, Cancelled, edge.Message(reason), true)
 }
@@ -59,7 +58,7 @@ func (m *Machines) TerminateIn(tx *perdure.Tx, id, reason string) error {
 
 func (m *Machines) endIn(tx *perdure.Tx, id, reason string, terminate bool) error {
 	if !validID(id) {
-		return host.In(tx).Fail(fault.Invalidf("instance id", "must be a UUID in lower case"))
+		return host.In(tx).Fail(unknown(id))
 	}
 	run, err := host.In(tx).Runner()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/work"
 	"github.com/perdure/perdure/retry"
 )
 
@@ -46,6 +47,10 @@ type StepOptions struct {
 	// Retry is the policy for failures of this step. Like the definition's policy, it
 	// applies to instances that are started from now on. Default: the definition's policy.
 	Retry retry.Policy
+	// System is the name of another system that the step calls, for example its host. Steps of
+	// all definitions that call a system share a part of the slots of a queue. A system whose
+	// steps fail repeatedly gets fewer slots until a step succeeds. Default: none.
+	System string
 }
 
 // Step returns a step with a name and a function. A nil options means the defaults.
@@ -140,6 +145,9 @@ func (d *Definition[S]) validate() error {
 		if err := edge.Name("step", name); err != nil {
 			return err
 		}
+		if err := validSystem(s.options.System); err != nil {
+			return err
+		}
 		if s.fn == nil || s.options.Timeout < 0 {
 			return fault.Invalidf("step "+name, "must have a function and a timeout that is not negative")
 		}
@@ -160,6 +168,7 @@ type machine interface {
 	Steps() []string
 	validate() error
 	has(step string) bool
+	system(step string) string
 	keepsHistory() bool
 	describe() store.RecordedDefinition
 	policies() policies
@@ -171,6 +180,8 @@ type machine interface {
 }
 
 func (d *Definition[S]) has(step string) bool { _, ok := d.steps[step]; return ok }
+
+func (d *Definition[S]) system(step string) string { return d.steps[step].options.System }
 
 // execute implements machine.
 func (d *Definition[S]) execute(ctx context.Context, e *execution, then func(*decision, error)) {
@@ -188,7 +199,7 @@ func (d *Definition[S]) execute(ctx context.Context, e *execution, then func(*de
 		if err == nil {
 			decided, err = d.decide(e, run, outcome)
 		}
-		if err == nil || stopped(ctx) || isUnreadable(err) {
+		if err == nil || stopped(ctx) || isUnreadable(err) || work.IsUndecided(err) {
 			then(decided, err)
 			return
 		}

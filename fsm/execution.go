@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/journal"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/tracing"
 	"github.com/perdure/perdure/internal/work"
@@ -29,6 +30,9 @@ type execution struct {
 	history  bool      // the definition keeps the history of its instances
 	began    time.Time // start of the running step
 	trace    *string   // trace of the running step, for its children
+	// journal is the journal of a function. kept has what its last run did and did not record.
+	journal []store.JournalRow
+	kept    journal.Progress
 }
 
 // sealed returns the error if the instance or one of its signals cannot be read here.
@@ -37,6 +41,11 @@ func (e *execution) sealed() error {
 	for _, g := range e.inbox {
 		if err == nil {
 			err = g.Sealed
+		}
+	}
+	for _, r := range e.journal {
+		if err == nil {
+			err = r.Sealed
 		}
 	}
 	return err
@@ -53,6 +62,10 @@ type decision struct {
 	children []store.NewInstance
 	// handled is true if the error handler made the decision.
 	handled bool
+	// progress has what a function did. failures is the number of failures of the step that it
+	// retries.
+	progress journal.Progress
+	failures int
 }
 
 // traced starts the span of a step.

@@ -41,6 +41,7 @@ import (
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/host"
+	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/work"
 )
 
@@ -52,6 +53,10 @@ type Options struct {
 	// Queues are the queues that this process serves, each with the maximum number of
 	// instances that run concurrently. Default: DefaultQueue with 100.
 	Queues map[string]int
+	// Room returns how many more instances of a queue may be claimed now, within the concurrency
+	// of the queue, while running instances are running. Machines.Wake reports that it has grown.
+	// It must return immediately. Default: there is no other limit.
+	Room func(queue string, running int) int
 	// Lease is the time for which a claim is valid without a heartbeat. Steps may run
 	// longer: the lease is renewed while they run. At least one second. Default: 30
 	// seconds.
@@ -89,15 +94,19 @@ type Options struct {
 // Machines runs the instances of the definitions that are registered in this process. It
 // is a dispatch.Processor.
 type Machines struct {
-	rt      *host.Runtime
-	eng     *perdure.Engine
+	// Admin lists and manages all instances of the database.
+	*Admin
+
 	options Options
 	runner  *work.Runner
 	ends    *ends
 
 	mu       sync.RWMutex
 	known    map[definition]machine
+	shares   shares
 	recorded map[definition]bool
+	// functional is true if a durable function was registered.
+	functional bool
 
 	policies policyBook
 }
@@ -113,13 +122,22 @@ func New(eng *perdure.Engine, options *Options) (*Machines, error) {
 	if eng == nil {
 		return nil, fault.Invalidf("engine", "must not be nil")
 	}
-	rt := host.Of(eng)
 	o := options.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	m := &Machines{rt: rt, eng: eng, options: o, known: map[definition]machine{}, recorded: map[definition]bool{}, policies: policyBook{read: map[definition]recordedPolicies{}}}
-	rt.Bounds.AllowState(o.MaxState)
+	m := newMachines(eng, o)
+	m.rt.Bounds.AllowState(o.MaxState)
+	for name, concurrency := range o.Queues {
+		m.serve(name, concurrency)
+	}
+	return m, nil
+}
+
+// newMachines returns Machines that serve no queue.
+func newMachines(eng *perdure.Engine, o Options) *Machines {
+	m := &Machines{Admin: &Admin{eng: eng, rt: host.Of(eng)}, options: o, known: map[definition]machine{}, recorded: map[definition]bool{}, policies: policyBook{read: map[definition]recordedPolicies{}}}
+	m.machines = m
 	m.runner = work.New(eng, m.kind(), work.Options{
 		Lease: o.Lease, MaxCrashes: o.MaxCrashes, SweepEvery: min(max(o.Retention/10, time.Minute), time.Hour), OnError: o.OnError, Random: o.Random,
 		OnCrash: func(c work.Crash) {
@@ -127,10 +145,7 @@ func New(eng *perdure.Engine, options *Options) (*Machines, error) {
 		},
 	})
 	m.ends = newEnds(m)
-	for name, concurrency := range o.Queues {
-		m.serve(name, concurrency)
-	}
-	return m, nil
+	return m
 }
 
 // Definer is a Definition with a state of any type.
@@ -139,7 +154,7 @@ type Definer interface {
 	Version() int
 }
 
-// Register registers definitions with this process.
+// Register registers definitions with this process: machines, and functions of package flow.
 func (m *Machines) Register(definitions ...Definer) error {
 	return m.register(definitions, false)
 }
@@ -153,13 +168,14 @@ func (m *Machines) RegisterStored(definitions ...Definer) error {
 func (m *Machines) register(definitions []Definer, recorded bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	defer m.countShares()
 	for _, d := range definitions {
 		if isNil(d) {
 			return fault.Invalidf("definition", "must not be nil")
 		}
-		machine, ok := d.(machine)
-		if !ok {
-			return fault.Invalidf("definition "+d.Name(), "must be made by fsm.Define")
+		machine, err := machineOf(d)
+		if err != nil {
+			return err
 		}
 		if err := machine.validate(); err != nil {
 			return err
@@ -169,6 +185,12 @@ func (m *Machines) register(definitions []Definer, recorded bool) error {
 			return fault.Invalidf("fsm "+d.Name(), "already has version %d registered", d.Version())
 		}
 		m.known[key] = machine
+		if f, ok := machine.(*function); ok {
+			m.functional = true
+			if err := m.continues(f); err != nil {
+				return err
+			}
+		}
 		if recorded {
 			m.recorded[key] = true
 		}
@@ -188,9 +210,9 @@ func (m *Machines) ReplaceStored(d Definer) error {
 	if isNil(d) {
 		return fault.Invalidf("definition", "must not be nil")
 	}
-	machine, ok := d.(machine)
-	if !ok {
-		return fault.Invalidf("definition "+d.Name(), "must be made by fsm.Define")
+	machine, err := machineOf(d)
+	if err != nil {
+		return err
 	}
 	if err := machine.validate(); err != nil {
 		return err
@@ -199,6 +221,7 @@ func (m *Machines) ReplaceStored(d Definer) error {
 	defer m.mu.Unlock()
 	key := definition{d.Name(), d.Version()}
 	m.known[key], m.recorded[key] = machine, true
+	m.countShares()
 	return nil
 }
 
@@ -209,6 +232,7 @@ func (m *Machines) Unregister(name string, version int) {
 	defer m.mu.Unlock()
 	delete(m.known, definition{name, version})
 	delete(m.recorded, definition{name, version})
+	m.countShares()
 }
 
 func (m *Machines) lookup(name string, version int) machine {
@@ -277,7 +301,7 @@ func validConcurrency(queue string, n int) error {
 	return nil
 }
 
-func topic(queue string) string { return "fsm/" + queue }
+func topic(lane string) string { return "fsm/" + store.QueueOf(lane) }
 
 // stopped reports whether ctx was cancelled because the claim was lost or the worker is
 // stopping. The error of the step is then not a failure of the step.

@@ -37,9 +37,9 @@ const DefaultHistory = 100
 // History returns the outcomes of an instance's steps, oldest first, and the cursor of
 // the next page. The cursor is empty if there are no further transitions yet. The history
 // is empty for definitions without KeepHistory.
-func (m *Machines) History(ctx context.Context, id, cursor string, limit int) ([]Transition, string, error) {
+func (a *Admin) History(ctx context.Context, id, cursor string, limit int) ([]Transition, string, error) {
 	if !validID(id) {
-		return nil, "", &fault.NotFound{Kind: "instance", ID: id}
+		return nil, "", unknown(id)
 	}
 	after, err := place(cursor)
 	if err != nil {
@@ -49,7 +49,7 @@ func (m *Machines) History(ctx context.Context, id, cursor string, limit int) ([
 		limit = DefaultHistory
 	}
 	var transitions []Transition
-	err = m.read(ctx, m.rt.Store.ListTransitions(id, after, limit+1, func(t store.Transition) {
+	err = a.read(ctx, a.rt.Store.ListTransitions(id, after, limit+1, func(t store.Transition) {
 		if len(transitions) < limit {
 			after = t.Seq
 		}

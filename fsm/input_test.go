@@ -186,9 +186,9 @@ func TestAStartIsCheckedBeforeAnythingIsWritten(t *testing.T) {
 		f.wantRows("signals", 0)
 		for _, bad := range []string{"", "x", strings.ToUpper(id), id + " "} {
 			_, err := f.Get(t.Context(), bad)
-			enginetest.As[*fault.Invalid](t, err)
-			enginetest.As[*fault.Invalid](t, f.Cancel(t.Context(), bad, ""))
-			enginetest.As[*fault.Invalid](t, f.Retry(t.Context(), bad))
+			enginetest.As[*fault.NotFound](t, err)
+			enginetest.As[*fault.NotFound](t, f.Cancel(t.Context(), bad, ""))
+			enginetest.As[*fault.NotFound](t, f.Retry(t.Context(), bad))
 		}
 		nobody := "00000000-0000-0000-0000-000000000000"
 		_, err = f.Get(t.Context(), nobody)

@@ -126,7 +126,7 @@ func treePairs() []pair {
 				}
 			},
 			mutants: map[string][]mutation{
-				"a piece that does not look whether it is ready": {instead("from perdure.ready r where r.queue", "from perdure.ready r where false and r.queue", "held (id)"), nil, nil},
+				"a piece that does not look whether it is ready": {instead("from perdure.ready r where r.queue", "from perdure.ready r where false and r.queue", "held.token"), nil, nil},
 			},
 		},
 		{
@@ -140,7 +140,7 @@ func treePairs() []pair {
 			more:  allEnded("e", 3),
 			mutants: map[string][]mutation{
 				"a piece that does not look whether it waits for children": {
-					instead("from perdure.barriers b where b.parent_id = i.id", "from perdure.barriers b where false and b.parent_id = i.id", "held (id)"), nil, nil,
+					instead("from perdure.barriers b where b.parent_id = i.id", "from perdure.barriers b where false and b.parent_id = i.id", "held.token"), nil, nil,
 				},
 			},
 		},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/journal"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/work"
@@ -17,24 +18,28 @@ const sweepLimit = 100
 // claimOutcome is the outcome of a claimed instance.
 type claimOutcome struct {
 	decision *decision
-	unroute  bool // not registered here: parked for another process
+	unroute  bool // not registered here: parked for another process. Paused: parked until it is resumed
 	known    bool // for unroute: the definition is registered here, the step is not
 	repark   bool // the instance was retried: it waits again as it did when it finished
 
 	execution *execution
 	late      []string // names of signals because of which the instance cannot finish
+	// record is the progress of a function that continues. The other fields except execution are
+	// then empty.
+	record *journal.Progress
 }
 
 // kind returns the kind of work that instances are.
 func (m *Machines) kind() work.Kind {
 	return work.Kind{
 		Name: "instance", Family: (*store.Store).Instances, Topic: topic, Begin: m.begin, Write: m.write, Refused: refused, Quarantine: m.quarantine, Next: m.next,
-		Prepare: m.record, Read: m.readInboxes, Expire: m.expire, Verify: m.lateSignals, HandOver: m.handOver, Sweep: m.sweep,
+		Prepare: m.record, Read: m.readInboxes, Expire: m.expire, Verify: m.lateSignals, HandOver: m.handOver, Keep: m.keep, Sweep: m.sweep,
+		Share: m.share, Spread: m.rt.Store.Spreads(),
 	}
 }
 
-// readInboxes creates the executions of claimed instances and returns the statement that
-// reads their signals.
+// readInboxes creates the executions of claimed instances and returns the statements that
+// read their signals and the journals of functions.
 func (m *Machines) readInboxes(items []*work.Item) []sqldb.Stmt {
 	ids := make([]string, len(items))
 	executions := make(map[string]*execution, len(items))
@@ -43,10 +48,17 @@ func (m *Machines) readInboxes(items []*work.Item) []sqldb.Stmt {
 		item.Own = e
 		ids[i], executions[item.ID] = item.ID, e
 	}
-	return []sqldb.Stmt{m.rt.Store.Inbox(ids, func(g store.Signal) {
+	stmts := []sqldb.Stmt{m.rt.Store.Inbox(ids, func(g store.Signal) {
 		e := executions[g.Target]
 		e.inbox = append(e.inbox, g)
 	})}
+	if functions := m.journaled(executions); len(functions) > 0 {
+		stmts = append(stmts, m.rt.Store.ReadJournal(functions, func(r store.JournalRow) {
+			e := executions[r.Instance]
+			e.journal = append(e.journal, r)
+		}))
+	}
+	return stmts
 }
 
 // begin runs steps of an instance in a row, as long as each outcome is Next. It commits
@@ -59,7 +71,7 @@ func (m *Machines) step(ctx context.Context, e *execution, n int) {
 	switch {
 	case e.instance.Wait != nil && n == 1:
 		m.commitOutcome(e, claimOutcome{repark: true})
-	case machine == nil: // parked until a process has the definition
+	case machine == nil, e.instance.Paused && n == 1: // parked until a process has the definition, or may run it
 		m.commitOutcome(e, claimOutcome{unroute: true})
 	case !machine.has(e.instance.Step): // a newer binary may have the step
 		m.commitOutcome(e, claimOutcome{unroute: true, known: true})
@@ -73,13 +85,15 @@ func (m *Machines) step(ctx context.Context, e *execution, n int) {
 func (m *Machines) decided(ctx context.Context, e *execution, n int, decided *decision, err error) {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, core.ErrTaken): // the outcome is dropped, and the claim ends
-		m.runner.Release(e.Item, e.end)
+		m.release(e, e.kept)
 		return
 	case errors.Is(cause, core.ErrLost):
 		m.runner.Lose(e.Item, cause, e.end)
 		return
 	case err != nil && errors.Is(cause, core.ErrStopping):
 		m.runner.Release(e.Item, e.end)
+		return
+	case err != nil && m.runner.Undecided(ctx, e.Item, err, e.end):
 		return
 	case isUnreadable(err):
 		m.runner.Unreadable(e.Item, err, m.unreadDelay(err))
@@ -88,7 +102,7 @@ func (m *Machines) decided(ctx context.Context, e *execution, n int, decided *de
 		decided = failed(err)
 	}
 	e.Claim.Failed = decided.err != "" && decided.outcome.kind != kindStop
-	d := work.Decided{Item: e.Item, Outcome: &claimOutcome{decision: decided, execution: e}, With: decided.outcome.with}
+	d := work.Decided{Item: e.Item, Outcome: &claimOutcome{decision: decided, execution: e}, With: decided.outcome.with, Keyed: len(decided.progress.Rows) > 0}
 	then := e.end
 	if decided.outcome.kind == kindNext && n < m.options.InlineSteps && ctx.Err() == nil {
 		d.Inline, then = true, func(err error) { m.advanced(ctx, e, n, decided, err) }
@@ -108,6 +122,7 @@ func (m *Machines) advanced(ctx context.Context, e *execution, n int, decided *d
 	}
 	e.Claim.Go(func() {
 		e.advance(decided)
+		e.Claim.Rename(m.systemOf(e.instance))
 		m.step(ctx, e, n+1)
 	})
 }
@@ -134,10 +149,10 @@ func (m *Machines) write(group []*work.Decided, wakeups *work.Wakeups) []sqldb.S
 // refused fails an instance whose outcome the database rejects.
 func refused(d *work.Decided, cause error) bool {
 	s := d.Outcome.(*claimOutcome)
-	if s.unroute || s.repark || s.decision.outcome.kind == kindFail {
+	if s.unroute || s.repark || s.record == nil && s.decision.outcome.kind == kindFail {
 		return false
 	}
-	s.decision = failed(cause)
+	s.decision, s.record = failed(cause), nil
 	return true
 }
 
@@ -171,19 +186,19 @@ func (m *Machines) quarantine(ctx context.Context, tx sqldb.Tx, id, message stri
 }
 
 // next returns the statements that find the next due time of a queue.
-func (m *Machines) next(queue string, least int, found func(time.Duration)) []sqldb.Stmt {
+func (m *Machines) next(from store.Claim, least int, found func(time.Duration)) []sqldb.Stmt {
 	return []sqldb.Stmt{
-		m.rt.Store.NextInstance(queue, m.definitions(), least, m.rt.Now(), found),
+		m.rt.Store.NextInstance(from.Queue, m.definitions(), least, m.rt.Now(), found),
 		m.rt.Store.NextSchedule(m.rt.Now(), found),
 	}
 }
 
 // transact runs fn in a transaction on a connection that is reserved for claims.
-func (m *Machines) transact(ctx context.Context, fn func(sqldb.Tx) error) error {
-	return m.runner.Transact(ctx, fn)
+func (a *Admin) transact(ctx context.Context, fn func(sqldb.Tx) error) error {
+	return a.machines.runner.Transact(ctx, fn)
 }
 
 // read runs statements on a snapshot.
-func (m *Machines) read(ctx context.Context, stmts ...sqldb.Stmt) error {
-	return m.runner.Read(ctx, stmts...)
+func (a *Admin) read(ctx context.Context, stmts ...sqldb.Stmt) error {
+	return a.machines.runner.Read(ctx, stmts...)
 }

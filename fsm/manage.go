@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -69,24 +70,24 @@ const (
 )
 
 // Get returns one instance, or a *fault.NotFound.
-func (m *Machines) Get(ctx context.Context, id string) (Instance, error) {
+func (a *Admin) Get(ctx context.Context, id string) (Instance, error) {
 	if !validID(id) {
-		return Instance{}, fault.Invalidf("instance id", "must be a UUID in lower case")
+		return Instance{}, unknown(id)
 	}
 	var found []Instance
-	err := m.read(ctx, m.rt.Store.ShowInstances(store.InstanceFilter{ID: id, Limit: 1}, m.rt.Now(), func(v store.InstanceView) { found = append(found, view(v)) }))
+	err := a.read(ctx, a.rt.Store.ShowInstances(store.InstanceFilter{ID: id, Limit: 1}, a.rt.Now(), func(v store.InstanceView) { found = append(found, view(v)) }))
 	if err != nil {
 		return Instance{}, fmt.Errorf("get instance: %w", err)
 	}
 	if len(found) == 0 {
-		return Instance{}, &fault.NotFound{Kind: "instance", ID: id}
+		return Instance{}, unknown(id)
 	}
 	return found[0], nil
 }
 
 // List returns instances, newest first, and the cursor of the next page, which is
 // empty after the last one.
-func (m *Machines) List(ctx context.Context, f Filter, cursor string, limit int) ([]Instance, string, error) {
+func (a *Admin) List(ctx context.Context, f Filter, cursor string, limit int) ([]Instance, string, error) {
 	limit, err := edge.Limit("limit", limit, DefaultLimit, MaxLimit)
 	if err != nil {
 		return nil, "", err
@@ -94,12 +95,14 @@ func (m *Machines) List(ctx context.Context, f Filter, cursor string, limit int)
 	if cursor != "" && !validID(cursor) {
 		return nil, "", fault.Invalidf("cursor", "is malformed")
 	}
-	for _, id := range append(f.IDs, f.Parent) {
-		if id != "" && !validID(id) {
-			return nil, "", fault.Invalidf("instance id", "must be a UUID in lower case")
-		}
+	ids := slices.DeleteFunc(slices.Clone(f.IDs), func(id string) bool { return !validID(id) })
+	if f.Parent != "" && !validID(f.Parent) {
+		return nil, "", fault.Invalidf("parent", "must be a UUID in lower case")
 	}
-	filter := store.InstanceFilter{FSM: f.Definition, Queue: f.Queue, Parent: f.Parent, Step: f.Step, IDs: f.IDs, Live: f.Live, Before: cursor, Limit: limit + 1}
+	if len(f.IDs) > 0 && len(ids) == 0 { // no instance can have one of the ids
+		return nil, "", nil
+	}
+	filter := store.InstanceFilter{FSM: f.Definition, Queue: f.Queue, Parent: f.Parent, Step: f.Step, IDs: ids, Live: f.Live, Before: cursor, Limit: limit + 1}
 	for _, s := range f.Finished {
 		if !s.Finished() {
 			return nil, "", fault.Invalidf("status", "must be a final status, got %q", s)
@@ -107,7 +110,7 @@ func (m *Machines) List(ctx context.Context, f Filter, cursor string, limit int)
 		filter.Ended = append(filter.Ended, string(s))
 	}
 	var found []Instance
-	if err := m.read(ctx, m.rt.Store.ShowInstances(filter, m.rt.Now(), func(v store.InstanceView) { found = append(found, view(v)) })); err != nil {
+	if err := a.read(ctx, a.rt.Store.ShowInstances(filter, a.rt.Now(), func(v store.InstanceView) { found = append(found, view(v)) })); err != nil {
 		return nil, "", fmt.Errorf("list instances: %w", err)
 	}
 	if len(found) <= limit {

@@ -17,31 +17,31 @@ const purgeBatch = 1000
 
 // Purge removes instances that have been done, stopped or cancelled for longer than age,
 // and returns how many it removed. Children of an unfinished parent are kept.
-func (m *Machines) Purge(ctx context.Context, age time.Duration) (int64, error) {
-	return m.purge(ctx, age, false)
+func (a *Admin) Purge(ctx context.Context, age time.Duration) (int64, error) {
+	return a.purge(ctx, age, false)
 }
 
 // PurgeDead is Purge for dead letters: failed and quarantined instances.
-func (m *Machines) PurgeDead(ctx context.Context, age time.Duration) (int64, error) {
-	return m.purge(ctx, age, true)
+func (a *Admin) PurgeDead(ctx context.Context, age time.Duration) (int64, error) {
+	return a.purge(ctx, age, true)
 }
 
-func (m *Machines) purge(ctx context.Context, age time.Duration, dead bool) (int64, error) {
+func (a *Admin) purge(ctx context.Context, age time.Duration, dead bool) (int64, error) {
 	if age < 0 {
 		return 0, fault.Invalidf("age", "must not be negative, got %v", age)
 	}
 	for total := int64(0); ; {
 		var ids []string
-		err := m.transact(ctx, func(tx sqldb.Tx) error {
+		err := a.transact(ctx, func(tx sqldb.Tx) error {
 			ids = nil
-			find := m.rt.Store.OldInstances(dead, age, purgeBatch, m.rt.Now(), func(id string) { ids = append(ids, id) })
+			find := a.rt.Store.OldInstances(dead, age, purgeBatch, a.rt.Now(), func(id string) { ids = append(ids, id) })
 			if err := tx.Run(ctx, find); err != nil || len(ids) == 0 {
 				return err
 			}
-			if err := tx.Run(ctx, m.rt.Store.DeleteInstances(ids)...); err != nil {
+			if err := tx.Run(ctx, a.rt.Store.DeleteInstances(ids)...); err != nil {
 				return err
 			}
-			return m.rt.Store.RecordRemoved(ctx, tx, m.rt.Clock.Now(), int64(len(ids)))
+			return a.rt.Store.RecordRemoved(ctx, tx, a.rt.Clock.Now(), int64(len(ids)))
 		})
 		if err != nil {
 			return total, fmt.Errorf("purge instances: %w", err)
@@ -55,21 +55,21 @@ func (m *Machines) purge(ctx context.Context, age time.Duration, dead bool) (int
 // Delete removes a finished instance with its history, attempts, signals and keys. It
 // returns a *fault.NotFound if there is none. It returns a *perdure.StateError if the
 // instance, or the parent that may still read it, is not finished.
-func (m *Machines) Delete(ctx context.Context, id string) error {
-	return m.eng.Update(ctx, func(tx *perdure.Tx) error { return m.DeleteIn(tx, id) })
+func (a *Admin) Delete(ctx context.Context, id string) error {
+	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.DeleteIn(tx, id) })
 }
 
 // DeleteIn is Delete as part of a unit of work, which fails if the instance cannot
 // be deleted.
-func (m *Machines) DeleteIn(tx *perdure.Tx, id string) error {
+func (a *Admin) DeleteIn(tx *perdure.Tx, id string) error {
 	if !validID(id) {
-		return host.In(tx).Fail(fault.Invalidf("instance id", "must be a UUID in lower case"))
+		return host.In(tx).Fail(unknown(id))
 	}
 	run, err := host.In(tx).Runner()
 	if err != nil {
 		return err
 	}
-	st := m.rt.Store
+	st := a.rt.Store
 	var found, ended, needed bool
 	var parent string
 	state := st.FinishedState(id, func(status *string, of string, isNeeded bool) {
@@ -80,7 +80,7 @@ func (m *Machines) DeleteIn(tx *perdure.Tx, id string) error {
 	}
 	switch {
 	case !found:
-		return host.In(tx).Fail(&fault.NotFound{Kind: "instance", ID: id})
+		return host.In(tx).Fail(unknown(id))
 	case !ended:
 		return host.In(tx).Fail(stateError(id, live))
 	case needed:

@@ -120,7 +120,7 @@ func TestDeleteRemovesOneInstanceThatHasEnded(t *testing.T) {
 		f.drain()
 		enginetest.NoError(t, f.Delete(t.Context(), dead))
 		enginetest.As[*fault.NotFound](t, f.Delete(t.Context(), dead))
-		enginetest.As[*fault.Invalid](t, f.Delete(t.Context(), "x"))
+		enginetest.As[*fault.NotFound](t, f.Delete(t.Context(), "x"))
 		refused(t, f.Delete(t.Context(), live), false)
 		f.wantStatus(other, fsm.Failed)
 		f.wantWait(live, fsm.ForSignal)

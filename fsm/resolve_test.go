@@ -59,12 +59,12 @@ func dispatched(t *testing.T, db enginetest.Database, options *fsm.Options, defi
 func TestACommitWithoutAnAnswerIsResolvedByItsProcess(t *testing.T) {
 	t.Parallel()
 	for what, text := range map[string]string{
-		"claim": "from perdure.signals",          // the inbox, which COMMIT is sent with
+		"claim": "order by target_id, seq",       // the inbox, which COMMIT is sent with
 		"step":  "set step = o.step",             // an outcome that leads on
 		"end":   "insert into perdure.finished ", // the last outcome
 	} {
 		for how, lose := range map[string]func(*faultproxy.Proxy, string) <-chan struct{}{
-			"answer": (*faultproxy.Proxy).LoseAnswer, "message": (*faultproxy.Proxy).LoseMessage,
+			"answer": (*faultproxy.Proxy).LoseAnswer, "message": (*faultproxy.Proxy).LoseMessage, "terminated": (*faultproxy.Proxy).Terminate,
 		} {
 			t.Run(what+"/"+how, func(t *testing.T) {
 				t.Parallel()
@@ -87,6 +87,51 @@ func TestACommitWithoutAnAnswerIsResolvedByItsProcess(t *testing.T) {
 					}
 				}
 				enginetest.Eventually(t, "no lease is left", func() bool { return f.db.Rows(t, "perdure", "leases") == 0 })
+				sound(t, f.eng)
+			})
+		}
+	}
+}
+
+// The response to the COMMIT of an outcome with rows of the application is lost, or the
+// session is terminated right after it. The rows are stored once: an outcome that may be
+// committed is never written again, and a step that leads on keeps its claim.
+func TestRowsOfAnUncertainOutcomeAreStoredOnce(t *testing.T) {
+	t.Parallel()
+	for how, lose := range map[string]func(*faultproxy.Proxy, string) <-chan struct{}{
+		"answer": (*faultproxy.Proxy).LoseAnswer, "terminated": (*faultproxy.Proxy).Terminate,
+	} {
+		for what, text := range map[string]string{"step": "set step = o.step", "end": "insert into perdure.finished "} {
+			t.Run(what+"/"+how, func(t *testing.T) {
+				t.Parallel()
+				db, proxy := readable(t)
+				db.Exec(t, "create table ledger (step text)")
+				enter := func(step string) func(tx *perdure.Tx) error {
+					return func(tx *perdure.Tx) error {
+						_, err := tx.Exec("insert into ledger values ($1)", step)
+						return err
+					}
+				}
+				d := fsm.Define("cut", 1, nil,
+					fsm.Step("first", always(func(r run) fsm.Outcome { return r.Next("second").With(enter("first")) }), nil),
+					fsm.Step("second", always(func(r run) fsm.Outcome { return r.Done(nil).With(enter("second")) }), nil),
+				)
+				f := dispatched(t, db, noCrash(t), d)
+				const instances = 3
+				for range instances {
+					lost := lose(proxy, text)
+					f.ends(start(f, d, 0, nil), fsm.Done)
+					select {
+					case <-lost:
+					case <-enginetest.Context(t).Done():
+						t.Fatal("no COMMIT was lost: nothing was proven")
+					}
+				}
+				for _, step := range []string{"first", "second"} {
+					if n := f.db.Int(t, "select count(*) from ledger where step = '"+step+"'"); n != instances {
+						t.Errorf("%d instances have %d rows of step %s", instances, n, step)
+					}
+				}
 				sound(t, f.eng)
 			})
 		}

@@ -26,14 +26,14 @@ import (
 //
 // Retry returns a *perdure.StateError if the instance is done or not finished, and a
 // *fault.Duplicate if another instance occupies its unique key.
-func (m *Machines) Retry(ctx context.Context, id string) error {
+func (a *Admin) Retry(ctx context.Context, id string) error {
 	if !validID(id) {
-		return fault.Invalidf("instance id", "must be a UUID in lower case")
+		return unknown(id)
 	}
-	r := reopening{machines: m, root: id}
-	err := m.transact(ctx, func(tx sqldb.Tx) error {
+	r := reopening{machines: a.machines, root: id}
+	err := a.transact(ctx, func(tx sqldb.Tx) error {
 		r.tx = tx
-		return m.rt.Store.Act(ctx, tx, func() error {
+		return a.rt.Store.Act(ctx, tx, func() error {
 			enter, err := r.one(ctx, id)
 			if err != nil {
 				return err
@@ -44,9 +44,9 @@ func (m *Machines) Retry(ctx context.Context, id string) error {
 	if err != nil {
 		return fmt.Errorf("retry instance %s: %w", id, err)
 	}
-	m.rt.Hub.PublishAll()
+	a.rt.Hub.PublishAll()
 	if r.tree {
-		m.endChildren(ctx, id)
+		a.machines.endChildren(ctx, id)
 	}
 	return nil
 }

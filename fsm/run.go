@@ -126,6 +126,11 @@ const (
 	kindStop
 	kindFail  // not returned by a step: the instance failed
 	kindRerun // not returned by a step: the instance could not finish
+
+	// These are decisions of functions.
+	kindPark      // waits for signals, or for its due time
+	kindAgain     // starts again with another input
+	kindCancelled // has handled its cancellation
 )
 
 // Outcome is the decision of a step. The methods of Run return outcomes; the methods of
@@ -192,7 +197,7 @@ func (o Outcome) validate(step string) error {
 		return o.validateAwait(field)
 	case kindSpawn:
 		return o.validateSpawn(field)
-	case kindDone, kindStop, kindFail, kindRerun:
+	case kindDone, kindStop, kindFail, kindRerun, kindPark, kindAgain, kindCancelled:
 	}
 	return nil
 }

@@ -34,8 +34,15 @@ func (m *Machines) ServeQueue(name string, concurrency int) error {
 }
 
 func (m *Machines) serve(name string, concurrency int) bool {
-	return m.runner.Serve(work.QueueOptions{Name: name, Concurrency: concurrency, Names: m.names})
+	o := work.QueueOptions{Name: name, Concurrency: concurrency, Names: m.names}
+	if room := m.options.Room; room != nil {
+		o.Room = func(running int) int { return room(name, running) }
+	}
+	return m.runner.Serve(o)
 }
+
+// Wake makes the dispatchers claim instances that were due while Options.Room was 0.
+func (m *Machines) Wake() { m.runner.Freed() }
 
 // Queues returns the names of the queues that this process serves.
 func (m *Machines) Queues() []string {

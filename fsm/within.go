@@ -15,22 +15,22 @@ import (
 // RetryIn is Retry as part of a unit of work, which fails if the instance cannot
 // be retried. Processes that serve state machines reopen its children after the unit is
 // committed.
-func (m *Machines) RetryIn(tx *perdure.Tx, id string) error {
+func (a *Admin) RetryIn(tx *perdure.Tx, id string) error {
 	if !validID(id) {
-		return host.In(tx).Fail(fault.Invalidf("instance id", "must be a UUID in lower case"))
+		return host.In(tx).Fail(unknown(id))
 	}
 	run, err := host.In(tx).Runner()
 	if err != nil {
 		return err
 	}
-	r := reopening{machines: m, tx: run, root: id}
+	r := reopening{machines: a.machines, tx: run, root: id}
 	enter, err := r.one(tx.Context(), id)
 	if err != nil {
 		return host.In(tx).Fail(err)
 	}
 	return host.In(tx).Attach(func() {
-		m.rt.Hub.PublishAll()
-		m.ends.kick()
+		a.rt.Hub.PublishAll()
+		a.machines.ends.kick()
 	}, enter...)
 }
 

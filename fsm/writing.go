@@ -28,6 +28,13 @@ type writing struct {
 	ends        ending
 	transitions []store.Transition
 	failures    []store.FailedStep
+
+	// These sets are of functions.
+	journal  []store.JournalRow
+	failed   []store.JournalRow
+	started  []store.NewInstance
+	forgiven []string
+	emptied  []string // instances whose journal is removed
 }
 
 func newWriting(m *Machines, wakeups *work.Wakeups) *writing {
@@ -48,7 +55,11 @@ func (w *writing) add(s *claimOutcome, inline bool) {
 	case s.late != nil:
 		w.rerun(e, s.late)
 		return
+	case s.record != nil:
+		w.progress(e, *s.record)
+		return
 	}
+	w.progress(e, d.progress)
 	if d.outcome.cancelRest && d.outcome.kind != kindSpawn {
 		w.rest = append(w.rest, store.TreeEnd{
 			Parent: id, First: e.instance.Fanout, Last: e.instance.Fanout, Kind: store.TreeCancelled, Root: id, Reason: "the other children are not needed",
@@ -88,6 +99,12 @@ func (w *writing) add(s *claimOutcome, inline bool) {
 		w.await(e, d)
 	case kindSpawn:
 		w.spawn(e, d)
+	case kindPark:
+		w.park(e, d)
+	case kindAgain:
+		w.again(e, d)
+	case kindCancelled:
+		w.ends.add(*e.instance, Cancelled, nil, nil, &d.err)
 	}
 }
 
@@ -178,10 +195,14 @@ func (w *writing) statements() []sqldb.Stmt {
 	if len(w.steps) > 0 {
 		stmts = append(stmts, st.StepInstances(w.steps, now))
 	}
+	stmts = append(stmts, w.journals(now)...)
 	if len(w.ready) > 0 {
 		stmts = append(stmts, st.Instances().Ready(w.ready))
 	}
 	if len(w.unrouted) > 0 {
+		if st.Spreads() {
+			stmts = append(stmts, st.Instances().Unshare(store.UnroutedIDs(w.unrouted)))
+		}
 		stmts = append(stmts, st.UnrouteInstances(w.unrouted))
 	}
 	if len(w.parks) > 0 {

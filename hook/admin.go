@@ -45,7 +45,7 @@ type Admin struct {
 // NewAdmin returns an Admin for a process that has no Hooks of its own.
 func NewAdmin(eng *perdure.Engine) (*Admin, error) {
 	if eng == nil {
-		return nil, fault.Invalidf("engine", "is nil")
+		return nil, fault.Invalidf("engine", "must not be nil")
 	}
 	return &Admin{eng: eng, rt: host.Of(eng)}, nil
 }
@@ -80,6 +80,9 @@ func (a *Admin) List(ctx context.Context, f Filter, cursor string, limit int) ([
 
 // Get returns one hook, or a *fault.NotFound.
 func (a *Admin) Get(ctx context.Context, id string) (Record, error) {
+	if err := find(id); err != nil {
+		return Record{}, err
+	}
 	var found Record
 	var now time.Time
 	readTime := a.rt.Store.ReadTime(a.rt.Now(), func(t time.Time) { now = t })
@@ -93,6 +96,9 @@ func (a *Admin) Get(ctx context.Context, id string) (Record, error) {
 // attempts that did not succeed, and the attempt that is running or succeeded. It returns
 // a *fault.NotFound if there is no such hook.
 func (a *Admin) Attempts(ctx context.Context, id string) ([]retry.Attempt, error) {
+	if err := find(id); err != nil {
+		return nil, err
+	}
 	var attempts []retry.Attempt
 	var h store.Hook
 	err := a.snapshot(ctx, func(run effect.Run) error {
@@ -129,6 +135,17 @@ func (a *Admin) RetryIn(tx *perdure.Tx, id string) error {
 	return a.change(tx, "retry", id, func(run effect.Run) (store.Hook, error) { return effect.Retry(run, a.rt.Store, id, a.rt.Now()) })
 }
 
+// RunNow makes a hook due now that waits for its due time or for another attempt. Its
+// attempts are kept. It returns a *perdure.StateError if the hook is running or finished.
+func (a *Admin) RunNow(ctx context.Context, id string) error {
+	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.RunNowIn(tx, id) })
+}
+
+// RunNowIn is RunNow as part of a unit of work. The unit fails if the hook does not wait.
+func (a *Admin) RunNowIn(tx *perdure.Tx, id string) error {
+	return a.change(tx, "run", id, func(run effect.Run) (store.Hook, error) { return effect.MakeDue(run, a.rt.Store, id, a.rt.Now()) })
+}
+
 // Cancel cancels a hook. If the hook is running, the context of its handler is cancelled
 // soon and its outcome is dropped. Cancel returns a *perdure.StateError if the hook has
 // finished.
@@ -157,6 +174,9 @@ func (a *Admin) DeleteIn(tx *perdure.Tx, id string) error {
 // change applies act to a hook in a unit of work, and wakes the dispatchers of its
 // namespace after the commit.
 func (a *Admin) change(tx *perdure.Tx, verb, id string, act func(effect.Run) (store.Hook, error)) error {
+	if err := find(id); err != nil {
+		return host.In(tx).Fail(fmt.Errorf("%s hook: %w", verb, err))
+	}
 	runner, err := host.In(tx).Runner()
 	if err != nil {
 		return err
@@ -187,6 +207,14 @@ func (a *Admin) PurgeDead(ctx context.Context, age time.Duration) (int64, error)
 		return 0, fault.Invalidf("age", "must not be negative, got %v", age)
 	}
 	return effect.Purge(ctx, a.rt, true, age, 0)
+}
+
+// find returns a *fault.NotFound if no hook can have the id.
+func find(id string) error {
+	if id == "" || edge.Text("id", id, maxID) != nil {
+		return &fault.NotFound{Kind: "hook", ID: id}
+	}
+	return nil
 }
 
 func (a *Admin) read(ctx context.Context, stmts ...sqldb.Stmt) error {

@@ -97,6 +97,17 @@ func (k *Hook[P]) Name() string { return k.name }
 
 // TriggerIn records the hook in the unit of work and returns its id.
 func (k *Hook[P]) TriggerIn(tx *perdure.Tx, payload P, options *TriggerOptions) (string, error) {
+	o := k.options(options)
+	return k.hooks.TriggerIn(tx, k.name, payload, &o)
+}
+
+// TriggerManyIn records the hook once for each payload, and returns the ids in the order of
+// the payloads. It is faster than TriggerIn in a loop. TriggerOptions.ID must be empty.
+func (k *Hook[P]) TriggerManyIn(tx *perdure.Tx, payloads []P, options *TriggerOptions) ([]string, error) {
+	return triggerMany(k.hooks, tx, k.name, payloads, k.options(options))
+}
+
+func (k *Hook[P]) options(options *TriggerOptions) TriggerOptions {
 	var o TriggerOptions
 	if options != nil {
 		o = *options
@@ -104,7 +115,7 @@ func (k *Hook[P]) TriggerIn(tx *perdure.Tx, payload P, options *TriggerOptions) 
 	if o.Retry.IsZero() {
 		o.Retry = k.retry
 	}
-	return k.hooks.TriggerIn(tx, k.name, payload, &o)
+	return o
 }
 
 // Info describes the hook that a handler runs.

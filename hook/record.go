@@ -126,12 +126,15 @@ func (o TriggerOptions) validate() error {
 		return fault.Invalidf("TriggerOptions.Existed", "must be set with IfAbsent")
 	}
 	if o.ID != "" {
-		if err := edge.Text("TriggerOptions.ID", o.ID, 128); err != nil {
+		if err := edge.Text("TriggerOptions.ID", o.ID, maxID); err != nil {
 			return err
 		}
 	}
 	return o.Retry.Validate()
 }
+
+// maxID is the maximum length of the id of a hook, in bytes.
+const maxID = 128
 
 func record(h store.Hook, now time.Time) Record {
 	r := Record{

@@ -1,11 +1,13 @@
 package hook
 
 import (
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/host"
+	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/tracing"
 )
 
@@ -17,20 +19,53 @@ func (h *Hooks) TriggerIn(tx *perdure.Tx, name string, payload any, options *Tri
 	if options != nil {
 		o = *options
 	}
-	if o.Retry.IsZero() {
-		o.Retry = h.options.Retry
-	}
-	hook, err := h.prepare(name, payload, o)
+	hook, err := h.prepareIn(tx, name, payload, &o)
 	if err != nil {
 		return "", host.In(tx).Fail(err)
 	}
-	if host.In(tx).Engine() != h.eng {
-		return "", host.In(tx).Fail(fault.Invalidf("hook "+name, "must be triggered in a unit of work of its engine"))
-	}
-	hook.Unit, hook.Trace = tx.ID(), tracing.Of(tx.Context())
 	due := h.due(o)
 	committed := func() { h.rt.Hub.Publish(h.topic(), due) }
 	return hook.ID, host.In(tx).Attach(committed, h.rt.Store.InsertHook(hook, h.rt.Now())...)
+}
+
+// prepareIn returns the row of a hook that is triggered in a unit of work. It sets the
+// default policy.
+func (h *Hooks) prepareIn(tx *perdure.Tx, name string, payload any, o *TriggerOptions) (store.NewHook, error) {
+	if o.Retry.IsZero() {
+		o.Retry = h.options.Retry
+	}
+	hook, err := h.prepare(name, payload, *o)
+	if err == nil && host.In(tx).Engine() != h.eng {
+		err = fault.Invalidf("hook "+name, "must be triggered in a unit of work of its engine")
+	}
+	hook.Unit, hook.Trace = tx.ID(), tracing.Of(tx.Context())
+	return hook, err
+}
+
+// maxTriggers is the maximum number of hooks that one statement records.
+const maxTriggers = 1000
+
+// triggerMany records a hook for each payload, in sets.
+func triggerMany[P any](h *Hooks, tx *perdure.Tx, name string, payloads []P, o TriggerOptions) ([]string, error) {
+	if o.ID != "" {
+		return nil, host.In(tx).Fail(fault.Invalidf("TriggerOptions.ID", "must be empty: each hook has an id of its own"))
+	}
+	ids := make([]string, 0, len(payloads))
+	for some := range slices.Chunk(payloads, maxTriggers) {
+		all := make([]store.NewHook, len(some))
+		for i, payload := range some {
+			hook, err := h.prepareIn(tx, name, payload, &o)
+			if err != nil {
+				return nil, host.In(tx).Fail(err)
+			}
+			all[i], ids = hook, append(ids, hook.ID)
+		}
+		if err := host.In(tx).Attach(nil, h.rt.Store.InsertHooks(all, h.rt.Now())...); err != nil {
+			return nil, err
+		}
+	}
+	due := h.due(o)
+	return ids, host.In(tx).Attach(func() { h.rt.Hub.Publish(h.topic(), due) })
 }
 
 // due returns the time when the hook will be due by this process's clock, which is

@@ -45,5 +45,6 @@ func Example() {
 	// not draining: ok
 	// database: ok
 	// migrations: ok
+	// writes: ok
 	// ok
 }

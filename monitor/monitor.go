@@ -86,8 +86,8 @@ func (m *Monitor) Metrics() http.Handler { return m.exporter }
 // processes.
 func (m *Monitor) Live() http.Handler { return m.at("/livez") }
 
-// Ready returns the handler that responds with 200 if the database responds and has all
-// migrations, all checks hold, and the process is not draining. Otherwise it responds
+// Ready returns the handler that responds with 200 if the database responds, has all
+// migrations and accepts writes, all checks hold, and the process is not draining. Otherwise it responds
 // with 503. With the query ?verbose, the response names the condition that does not hold.
 func (m *Monitor) Ready() http.Handler { return m.at("/readyz") }
 

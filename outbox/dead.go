@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
@@ -57,7 +56,7 @@ func (c *Consumer) DeadLetters(ctx context.Context, after Stamp, limit int) ([]D
 // entries. RetryDead returns a *fault.NotFound if there is no such dead letter.
 func (c *Consumer) RetryDead(ctx context.Context, stamp Stamp) error {
 	return c.onDead(ctx, "retry", func(ctx context.Context, tx sqldb.Tx) error {
-		return c.outbox.RetryDeadIn(ctx, tx, c.name, stamp)
+		return c.outbox.store.RetryDead(ctx, tx, c.name, stamp[:], c.outbox.now())
 	})
 }
 
@@ -82,23 +81,8 @@ func (c *Consumer) onDead(ctx context.Context, verb string, change func(context.
 	return nil
 }
 
-// RetryDeadIn is Consumer.RetryDead in a transaction of Perdure's own packages. Call
-// WakeConsumer after the commit.
-func (o *Outbox) RetryDeadIn(ctx context.Context, run sqldb.Runner, consumer string, stamp Stamp) error {
-	c := &Consumer{outbox: o, name: consumer}
-	at, err := c.deadAt(ctx, run, stamp)
-	if err != nil {
-		return err
-	}
-	st := c.outbox.store
-	if at {
-		return run.Run(ctx, st.DeleteDeadEntry(c.name, stamp[:]), st.ResumeConsumer(c.name))
-	}
-	return run.Run(ctx, st.RetryDeadEntry(c.name, stamp[:], 0, nil, 0, c.outbox.now()))
-}
-
 func (c *Consumer) skipDead(ctx context.Context, run sqldb.Runner, stamp Stamp) error {
-	at, err := c.deadAt(ctx, run, stamp)
+	at, err := c.outbox.store.StoppedAtDead(ctx, run, c.name, stamp[:])
 	if err != nil {
 		return err
 	}
@@ -109,20 +93,6 @@ func (c *Consumer) skipDead(ctx context.Context, run sqldb.Runner, stamp Stamp) 
 		stmts = append(stmts, st.AdvanceConsumer(c.name, stamp[:], c.outbox.clock.Now().UTC(), &moved))
 	}
 	return run.Run(ctx, stmts...)
-}
-
-// deadAt locks the consumer and reports whether it has stopped at the dead letter.
-func (c *Consumer) deadAt(ctx context.Context, run sqldb.Runner, stamp Stamp) (at bool, err error) {
-	var position Stamp
-	take := c.outbox.store.TakeConsumer(c.name, func(p []byte, stopped bool) {
-		copy(position[:], p)
-		at = stopped
-	})
-	take.Done = sqldb.One(&fault.NotFound{Kind: "consumer", ID: c.name})
-	if err := run.Run(ctx, take, c.outbox.store.GetDeadEntry(c.name, stamp[:], c.name+"/"+stamp.String())); err != nil {
-		return false, sqldb.Bare(err)
-	}
-	return at && stamp.Compare(position) > 0, nil
 }
 
 // Consumer returns a registered consumer, or a *fault.NotFound. Unlike Register, it registers

@@ -50,7 +50,7 @@ func (r *Registry) exchange(ctx context.Context, run *fsm.Run[json.RawMessage]) 
 			return fsm.Outcome{}, err
 		}
 		if decided.Outcome != "page" {
-			return r.decide(ctx, run, decided)
+			return Decide(ctx, r.machines, run, decided)
 		}
 		if decided.State != nil {
 			run.State = decided.State
@@ -87,19 +87,34 @@ func delayed(err error) error {
 	return err
 }
 
-// request returns the body of the request for a step, with as many children as fit,
-// starting at an index. It also returns the number of children up to the end of that
-// page, or 0 if the page is the last one.
-func (r *Registry) request(run *fsm.Run[json.RawMessage], step Step, children []Child, from int) (body []byte, next int, err error) {
+// ContextOf returns the description of an instance for a step, with all children of the last
+// fan-out. There is no time limit.
+func ContextOf(ctx context.Context, run *fsm.Run[json.RawMessage]) (Context, error) {
+	c := contextOf(run)
+	children, err := joined(ctx, run)
+	c.Children = append(c.Children, children...)
+	return c, err
+}
+
+func contextOf(run *fsm.Run[json.RawMessage]) Context {
 	c := Context{
 		Instance: run.ID, Definition: run.Definition, Version: run.Version, Step: run.Step, Attempt: run.Attempt, Failures: run.Failures, Crashes: run.Crashes, Token: run.Token,
-		Timeout: step.Timeout.String(), State: run.State, Awaited: signals(run.Awaited), Signals: signals(run.All), TimedOut: run.TimedOut, Rerun: run.Rerun,
+		State: run.State, Awaited: signals(run.Awaited), Signals: signals(run.All), TimedOut: run.TimedOut, Rerun: run.Rerun,
 		Cancelled: run.Cancelled, CancelReason: run.CancelReason,
 		Children: []Child{}, Dropped: append([]fsm.DroppedChild{}, run.Dropped...), CreatedAt: run.Created,
 	}
 	if run.Parent != "" {
 		c.Parent = &run.Parent
 	}
+	return c
+}
+
+// request returns the body of the request for a step, with as many children as fit,
+// starting at an index. It also returns the number of children up to the end of that
+// page, or 0 if the page is the last one.
+func (r *Registry) request(run *fsm.Run[json.RawMessage], step Step, children []Child, from int) (body []byte, next int, err error) {
+	c := contextOf(run)
+	c.Timeout = step.Timeout.String()
 	write := func() ([]byte, error) {
 		return json.Marshal(Request{Type: "fsm.step", Timestamp: r.rt.Clock.Now().UTC().Truncate(time.Millisecond), Data: c})
 	}
@@ -139,5 +154,5 @@ func (r *Registry) read(a webhook.Answer, id string, secrets []webhook.Secret) (
 	if kind, _, err := mime.ParseMediaType(a.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return Answer{}, errors.New("response refused: content type must be application/json")
 	}
-	return decode(a.Body)
+	return Decode(a.Body)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"time"
 
@@ -155,10 +156,19 @@ func (r *Registry) forget(found map[key]bool) {
 func (r *Registry) machine(d Definition) *fsm.Definition[json.RawMessage] {
 	steps := make([]fsm.StepOf[json.RawMessage], len(d.Steps))
 	for i, s := range d.Steps {
-		steps[i] = fsm.Step(s.Name, r.call, &fsm.StepOptions{Timeout: MaxTimeout + time.Minute, Retry: s.Retry})
+		steps[i] = fsm.Step(s.Name, r.call, &fsm.StepOptions{Timeout: MaxTimeout + time.Minute, Retry: s.Retry, System: hostOf(s.URL)})
 	}
 	options := fsm.DefinitionOptions[json.RawMessage]{Queue: d.Queue, Retry: d.Retry, OnCancel: d.OnCancel, KeepHistory: true}
 	return fsm.Define(d.Name, d.Version, &options, steps...)
+}
+
+// hostOf returns the host of an endpoint, with which its steps share slots.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
 }
 
 func (r *Registry) lookup(name string, version int) (loaded, bool) {

@@ -17,9 +17,9 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// decode decodes an answer. It rejects unknown fields, and fields that do not belong to
+// Decode decodes an answer. It rejects unknown fields, and fields that do not belong to
 // the outcome: otherwise they would be ignored silently.
-func decode(body []byte) (Answer, error) {
+func Decode(body []byte) (Answer, error) {
 	if err := edge.JSON("response", body, MaxMessage); err != nil {
 		return Answer{}, err
 	}
@@ -65,17 +65,17 @@ func (a Answer) set() map[string]bool {
 	}
 }
 
-// decide converts an answer into the outcome of a step. The engine checks the rest:
-// steps, names, sizes.
-func (r *Registry) decide(ctx context.Context, run *fsm.Run[json.RawMessage], a Answer) (fsm.Outcome, error) {
-	outcome, err := r.outcome(ctx, run, a)
+// Decide converts an answer into the outcome of a step. machines knows the definitions of
+// children. The engine checks the rest: steps, names, sizes.
+func Decide(ctx context.Context, machines *fsm.Machines, run *fsm.Run[json.RawMessage], a Answer) (fsm.Outcome, error) {
+	outcome, err := a.outcome(ctx, machines, run)
 	if a.CancelRest {
 		outcome = outcome.CancelRest()
 	}
 	return outcome, err
 }
 
-func (r *Registry) outcome(ctx context.Context, run *fsm.Run[json.RawMessage], a Answer) (fsm.Outcome, error) {
+func (a Answer) outcome(ctx context.Context, machines *fsm.Machines, run *fsm.Run[json.RawMessage]) (fsm.Outcome, error) {
 	if a.State != nil {
 		run.State = a.State
 	}
@@ -88,7 +88,7 @@ func (r *Registry) outcome(ctx context.Context, run *fsm.Run[json.RawMessage], a
 	case "await":
 		return a.wait(run.Await(a.Signals...))
 	case "spawn":
-		return r.spawn(ctx, run, a)
+		return a.spawn(ctx, machines, run)
 	case "done":
 		if a.Result == nil {
 			return a.end(run.Done(nil)), nil
@@ -138,8 +138,8 @@ func (a Answer) wait(o fsm.Outcome) (fsm.Outcome, error) {
 }
 
 // spawn finds the definitions of the children, which may be Go or remote definitions.
-func (r *Registry) spawn(ctx context.Context, run *fsm.Run[json.RawMessage], a Answer) (fsm.Outcome, error) {
-	known, err := r.machines.Definitions(ctx)
+func (a Answer) spawn(ctx context.Context, machines *fsm.Machines, run *fsm.Run[json.RawMessage]) (fsm.Outcome, error) {
+	known, err := machines.Definitions(ctx)
 	if err != nil {
 		return fsm.Outcome{}, err
 	}

@@ -55,6 +55,8 @@ has_python() { command -v python3 >/dev/null; }
 # Modules of the clients in the tests of SQL functions. The tests look in these interpreters.
 has_module() { python3 -c "import $1" 2>/dev/null || /usr/bin/python3 -c "import $1" 2>/dev/null; }
 
+has_rails() { ruby -e "require 'active_record'; require 'pg'" >/dev/null 2>&1; }
+
 has_psql() { command -v psql >/dev/null; }
 
 has_curl() { command -v curl >/dev/null; }
@@ -81,6 +83,7 @@ missing() {
   has_python || echo "python3|Python 3, for the example in another language"
   has_module psycopg || echo "python3-psycopg|psycopg 3, for the tests of SQL functions"
   has_module "django, psycopg2" || echo "python3-django python3-psycopg2|Django and psycopg2, for the tests of SQL functions"
+  has_rails || echo "ruby ruby-activerecord ruby-pg|ActiveRecord, for the tests of SQL functions"
   has_psql || echo "postgresql-client|psql, for the tests of SQL functions"
   has_curl || echo "curl|curl, for the commands of the documentation"
   has_groff || echo "groff-base|groff, for the manual pages"

@@ -37,7 +37,8 @@ func (f *fixture) verified() []string {
 	return report.Problems
 }
 
-// unchanging are the routes that change nothing though they are no GET.
+// unchanging are the routes that change nothing though they are no GET. Routes of workers are not
+// acts of an operator either.
 var unchanging = []string{"check-statechart"}
 
 // acts checks that the audit log has every route that changes something, once it was
@@ -55,7 +56,7 @@ func (v tour) acts() {
 		if v.lacks(r) {
 			continue
 		}
-		if changes := r.Method != http.MethodGet && !slices.Contains(unchanging, r.ID); changes != (done[r.ID] > 0) {
+		if changes := r.Method != http.MethodGet && !r.Worker && !slices.Contains(unchanging, r.ID); changes != (done[r.ID] > 0) {
 			v.Errorf("%s has %d entries", r.ID, done[r.ID])
 		}
 	}

@@ -20,6 +20,7 @@ import (
 var unkeyed = []string{
 	"check-statechart", "create-token", "create-actor-token", "begin-session",
 	"purge-instances", "purge-hooks", "purge-tasks", "purge-outbox", "trim-audit", "reset-consumer", "retry-consumer", "skip-consumer",
+	"open-worker-session", "exchange-work", "beat-worker", "release-work", // idempotent by session, exchange and token
 }
 
 // Every POST takes an Idempotency-Key, unless there is a reason, and is tested with one.

@@ -33,6 +33,9 @@ var keyed = map[string]func(f *fixture) request{
 	"retry-instance": func(f *fixture) request {
 		return request{f.done("/v1/instances/"+f.start(nil), "/cancel") + "/retry", nil}
 	},
+	"run-instance": func(f *fixture) request {
+		return request{"/v1/instances/" + f.want(http.StatusCreated, http.MethodPost, "/v1/instances", object{"definition": "order", "delay": "1h"}).text("id") + "/run", nil}
+	},
 	"act-on-instances": func(f *fixture) request { return act("instances", "cancel", f.start(nil), f.start(nil)) },
 
 	"fire-schedule":   func(f *fixture) request { return request{f.schedule() + "/fire", nil} },
@@ -42,6 +45,7 @@ var keyed = map[string]func(f *fixture) request{
 	"trigger-hook": func(*fixture) request { return request{"/v1/hooks", object{"namespace": "shop", "name": "mail"}} },
 	"cancel-hook":  func(f *fixture) request { return request{"/v1/hooks/" + f.hook() + "/cancel", nil} },
 	"retry-hook":   func(f *fixture) request { return request{f.done("/v1/hooks/"+f.hook(), "/cancel") + "/retry", nil} },
+	"run-hook":     func(f *fixture) request { return request{"/v1/hooks/" + f.hook() + "/run", nil} },
 	"replay-hook":  func(f *fixture) request { return request{"/v1/hooks/" + f.hook() + "/replay", nil} },
 	"act-on-hooks": func(f *fixture) request { return act("hooks", "cancel", f.hook(), f.hook()) },
 	"retry-dead": func(f *fixture) request {
@@ -54,7 +58,10 @@ var keyed = map[string]func(f *fixture) request{
 	"enqueue-task":  func(*fixture) request { return request{"/v1/tasks", object{"type": "email", "payload": object{}}} },
 	"cancel-task":   func(f *fixture) request { return request{"/v1/tasks/" + f.task() + "/cancel", nil} },
 	"retry-task":    func(f *fixture) request { return request{f.done("/v1/tasks/"+f.task(), "/cancel") + "/retry", nil} },
-	"act-on-tasks":  func(f *fixture) request { return act("tasks", "cancel", f.task(), f.task()) },
+	"run-task": func(f *fixture) request {
+		return request{"/v1/tasks/" + f.want(http.StatusCreated, http.MethodPost, "/v1/tasks", object{"type": "email", "payload": object{}, "delay": "1h"}).text("id") + "/run", nil}
+	},
+	"act-on-tasks": func(f *fixture) request { return act("tasks", "cancel", f.task(), f.task()) },
 
 	"move-alarm":    func(f *fixture) request { return request{f.alarm() + "/move", object{"at": "2100-01-01T00:00:00Z"}} },
 	"skip-alarm":    func(f *fixture) request { return request{f.alarm() + "/skip", nil} },
@@ -119,7 +126,7 @@ func (f *fixture) alarm() string {
 func (f *fixture) deadAlarm() string {
 	f.Helper()
 	path := f.alarm()
-	tour{f}.kill(strings.TrimPrefix(path, "/v1/alarms/"))
+	tour{fixture: f}.kill(strings.TrimPrefix(path, "/v1/alarms/"))
 	return path
 }
 

@@ -43,20 +43,24 @@ func (u *used) has(route string) bool {
 	return u.routes[route]
 }
 
-var notes = schema.NewTable("notes", schema.String("text"))
-
 // tour is a visit of every route, with something there to see.
-type tour struct{ *fixture }
+type tour struct {
+	*fixture
+	notes *schema.Table
+}
 
 func (Flows) EveryRouteWorks(t *testing.T, db enginetest.Database) {
 	u := &used{routes: map[string]bool{}}
+	notes := schema.NewTable("notes", schema.String("text")) // of this test: a table belongs to one schema
 	f := openWith(t, db, &perdure.Options{Outbox: true, Schemas: []*schema.Schema{schema.New("app", notes)}}, func(o *server.Options) { o.Observe = u.observe })
 	enginetest.NoError(t, f.srv.Start())
-	v := tour{f}
+	v := tour{fixture: f, notes: notes}
 	v.trims() // the first one: the log of all others is looked at in the end
 	v.machines()
 	v.schedules()
+	v.pauses()
 	v.hooks()
+	v.get("/v1/verdict")
 	if !f.lacksTasks() {
 		v.tasks()
 	}
@@ -67,6 +71,7 @@ func (Flows) EveryRouteWorks(t *testing.T, db enginetest.Database) {
 	v.consumers()
 	v.purges()
 	v.looks()
+	v.workers()
 	v.access() // the last one: from then on tokens are needed
 	for _, r := range api.Routes {
 		if f.lacks(r) {
@@ -102,13 +107,17 @@ func (v tour) machines() {
 	id := v.start(object{"amount": 1})
 	v.reaches(id, "waiting")
 	v.get("/v1/instances?status=waiting&waits_for=signal&definition=order")
-	for _, part := range []string{"", "/children", "/signals", "/history", "/wait?timeout=0s"} {
+	for _, part := range []string{"", "/children", "/signals", "/history", "/journal", "/wait?timeout=0s"} {
 		v.get("/v1/instances/" + id + part)
 	}
 	v.post("/v1/instances/"+id+"/signals", object{"name": "other"})
 	if rows := v.get("/v1/instances/" + id + "/signals").list(); len(rows) != 1 || rows[0].text("name") != "other" {
 		v.Errorf("signals: %v", rows)
 	}
+	waits := v.post("/v1/instances", object{"definition": "order", "state": object{}, "delay": "24h"}).text("id")
+	v.post("/v1/instances/"+waits+"/run", nil)
+	v.reaches(waits, "waiting")
+	v.post("/v1/instances/"+waits+"/cancel", nil)
 	v.post("/v1/instances/batch", object{"instances": []object{{"definition": "order", "state": object{"refuse": true}}}})
 	v.post("/v1/instances/"+id+"/cancel", nil)
 	v.post("/v1/instances/"+id+"/retry", nil)
@@ -177,6 +186,8 @@ func (v tour) hooks() {
 	v.post("/v1/hooks/"+later+"/cancel", nil)
 	v.post("/v1/hooks/"+later+"/retry", nil)
 	v.post("/v1/hooks/actions", object{"action": "cancel", "ids": []string{later}})
+	soon := v.post("/v1/hooks", object{"namespace": "shop", "name": "mail", "delay": "1h"}).text("id")
+	v.post("/v1/hooks/"+soon+"/run", nil)
 	again := v.post("/v1/hooks/"+later+"/replay", object{"payload": object{"to": "bea"}}).text("id")
 	if payload := fmt.Sprint(v.get("/v1/hooks/" + again)["payload"]); payload != "map[to:bea]" {
 		v.Errorf("the payload of the replay is %s", payload)
@@ -199,6 +210,7 @@ func (v tour) tasks() {
 	v.get("/v1/tasks/errors")
 	v.post("/v1/tasks/"+id+"/cancel", nil)
 	v.post("/v1/tasks/"+id+"/retry", nil)
+	v.post("/v1/tasks/"+id+"/run", nil)
 	v.post("/v1/tasks/actions", object{"action": "cancel", "ids": []string{id}})
 	v.want(http.StatusNotFound, http.MethodGet, "/v1/tasks/999999", nil)
 	later := func() string {
@@ -351,7 +363,7 @@ func (v tour) newest(stamp string) {
 func (v tour) outbox() {
 	v.Helper()
 	err := v.eng.Update(v.Context(), func(tx *perdure.Tx) error {
-		_, err := tx.Create(notes, schema.Values{"text": "hello"})
+		_, err := tx.Create(v.notes, schema.Values{"text": "hello"})
 		return err
 	})
 	enginetest.NoError(v, err)

@@ -29,6 +29,7 @@ import (
 	"github.com/perdure/perdure/internal/auth"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/egress"
+	"github.com/perdure/perdure/internal/pull"
 	"github.com/perdure/perdure/internal/redact"
 	"github.com/perdure/perdure/internal/site"
 	"github.com/perdure/perdure/remote"
@@ -117,6 +118,7 @@ type Server struct {
 	options  Options
 	machines *fsm.Machines
 	remote   *remote.Registry
+	pull     *pull.Broker
 	api      *api.API
 	mux      *http.ServeMux
 	workers  workers
@@ -143,6 +145,9 @@ func New(eng *perdure.Engine, options *Options) (*Server, error) {
 	}
 	if err := s.open(); err != nil {
 		return nil, err
+	}
+	if s.has(Worker) {
+		s.pull = pull.New(eng, pull.Options{Machines: s.options.Machines, SweepHooks: len(s.options.Hooks) == 0, OnError: s.options.OnError})
 	}
 	config, err := s.apiConfig()
 	if err != nil {
@@ -250,7 +255,7 @@ func (s *Server) apiConfig() (c api.Config, err error) {
 	}
 	c = api.Config{
 		Engine: s.eng, Machines: s.machines, Hooks: map[string]*hook.Hooks{}, Alarms: o.Alarms, Actors: o.Actors, MaxBody: o.MaxBody, Timeout: o.RequestTimeout,
-		Version: o.Version, Dev: o.Dev, Observe: o.Observe, OnError: o.OnError, Remote: s.remote, Redact: rules,
+		Version: o.Version, Dev: o.Dev, Observe: o.Observe, OnError: o.OnError, Remote: s.remote, Workers: s.pull, Redact: rules,
 		Limits: api.Limits{Streams: o.MaxStreams, Sockets: o.MaxSockets, Requests: o.MaxRequests},
 	}
 	if _, missing := task.NewAdmin(s.eng); missing != nil {

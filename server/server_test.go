@@ -19,7 +19,7 @@ func TestProblemsHaveStableCodes(t *testing.T) {
 		"unknown route":     {http.MethodGet, "/v1/nonsense", nil, 404, "not_found"},
 		"unknown method":    {http.MethodDelete, "/v1/instances", nil, 405, "invalid"},
 		"unknown instance":  {http.MethodGet, "/v1/instances/0198c5d2-0000-7000-8000-000000000000", nil, 404, "not_found"},
-		"malformed id":      {http.MethodGet, "/v1/instances/x", nil, 422, "invalid"},
+		"malformed id":      {http.MethodGet, "/v1/instances/x", nil, 404, "not_found"},
 		"unknown hook":      {http.MethodGet, "/v1/hooks/x", nil, 404, "not_found"},
 		"limit too large":   {http.MethodGet, "/v1/hooks?limit=1000", nil, 422, "invalid"},
 		"unknown parameter": {http.MethodGet, "/v1/hooks?nonsense=1", nil, 422, "invalid"},

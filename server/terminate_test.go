@@ -66,7 +66,7 @@ func (Flows) TerminateEndsAnInstanceWithoutItsCancelStep(t *testing.T, db engine
 	f.terminated(one, "no refund", "no trip")
 	f.want(http.StatusOK, http.MethodPost, two+"/terminate", nil)
 	f.terminated(two, "terminated by local", "")
-	for path, status := range map[string]int{one: http.StatusConflict, "/v1/instances/x": http.StatusUnprocessableEntity, "/v1/instances/0198c5d2-0000-7000-8000-000000000000": http.StatusNotFound} {
+	for path, status := range map[string]int{one: http.StatusConflict, "/v1/instances/x": http.StatusNotFound, "/v1/instances/0198c5d2-0000-7000-8000-000000000000": http.StatusNotFound} {
 		f.want(status, http.MethodPost, path+"/terminate", nil)
 	}
 }

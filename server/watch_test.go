@@ -108,6 +108,19 @@ func (v tour) sockets(path string) {
 	if r := next("receipt"); r.text("id") != "1" {
 		v.Errorf("receipt: %v", r)
 	}
+	// An event has one key over all transports.
+	enginetest.NoError(v, wsjson.Write(ctx, conn, object{"id": "k", "key": "once", "event": object{"type": "CLOSE"}}))
+	if r := next("receipt"); r.text("id") != "k" {
+		v.Errorf("receipt: %v", r)
+	}
+	if r := v.want(http.StatusOK, http.MethodPost, path+"/events", object{"type": "CLOSE"}, "Idempotency-Key", "once"); r["duplicate"] != true {
+		v.Errorf("the same key by POST: %v", r)
+	}
+	v.want(http.StatusConflict, http.MethodPost, path+"/events?key=once", object{"type": "OPEN"})
+	enginetest.NoError(v, wsjson.Write(ctx, conn, object{"id": "k2", "key": "once", "event": object{"type": "OPEN"}}))
+	if e := next("error"); e.text("id") != "k2" {
+		v.Errorf("another event with the key: %v", e)
+	}
 	enginetest.NoError(v, wsjson.Write(ctx, conn, object{"id": "2", "event": object{}}))
 	if e := next("error"); e.text("id") != "2" || !strings.Contains(fmt.Sprint(e["data"]), "invalid") {
 		v.Errorf("error: %v", e)

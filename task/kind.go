@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure/internal/sqldb"
@@ -24,7 +25,7 @@ const (
 func (w *Worker) kind() work.Kind {
 	return work.Kind{
 		Name: "task", Topic: func(string) string { return topic }, Begin: w.begin, Write: w.write, Next: w.next,
-		Rows: rows{w}, Prepare: w.prepare, Sweep: w.sweep,
+		Rows: rows{w}, Prepare: w.prepare, Sweep: w.sweep, Share: w.share,
 	}
 }
 
@@ -34,7 +35,7 @@ type rows struct{ *Worker }
 // Claim implements work.Rows.
 func (r rows) Claim(ctx context.Context, tx sqldb.Tx, c store.Claim, least int) ([]store.Claimed, []work.Crash, error) {
 	tasks, lost, err := r.rt.Store.ClaimTasks(ctx, tx, store.TaskClaim{
-		Worker: c.Worker, Types: r.types, Limit: c.Limit, Lease: c.Lease, MaxCrashes: r.options.MaxCrashes,
+		Worker: c.Worker, Types: r.unheld(), Limit: c.Limit, Lease: c.Lease, MaxCrashes: r.options.MaxCrashes,
 		MayReap: r.runner.MayReap(), Least: least,
 	}, r.rt.Now())
 	if err != nil {
@@ -127,8 +128,22 @@ func (w *Worker) write(group []*work.Decided, wakeups *work.Wakeups) (stmts []sq
 	return stmts
 }
 
-func (w *Worker) next(_ string, least int, found func(time.Duration)) []sqldb.Stmt {
-	return w.rt.Store.NextTask(w.types, work.Lowest(least), w.rt.Now(), found)
+// share returns the name with which a task shares the slots.
+func (w *Worker) share(i *work.Item) (name, system string) {
+	if len(w.types) < 2 {
+		return "", ""
+	}
+	return "task:" + taskOf(i).Type, ""
+}
+
+// unheld returns the types whose tasks have room in the slots of this process.
+func (w *Worker) unheld() []string {
+	held := w.runner.Held()
+	return slices.DeleteFunc(slices.Clone(w.types), func(typ string) bool { return slices.Contains(held, "task:"+typ) })
+}
+
+func (w *Worker) next(_ store.Claim, least int, found func(time.Duration)) []sqldb.Stmt {
+	return w.rt.Store.NextTask(w.unheld(), work.Lowest(least), w.rt.Now(), found)
 }
 
 // prepare records, every strayLook, an error for tasks of types that no worker knows:

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
@@ -95,7 +94,6 @@ func (w *Worker) committed(ctx context.Context, i *work.Item, s *step) error {
 
 // problem translates the error of a commit.
 func (w *Worker) problem(s *step, err error) error {
-	var unknown *fault.Uncertain
 	var failed *core.AdditionError
 	var raised *store.TaskFunctionError
 	switch {
@@ -103,7 +101,7 @@ func (w *Worker) problem(s *step, err error) error {
 		return nil
 	case errors.Is(err, core.ErrLost):
 		return core.ErrLost
-	case sqldb.IsTransient(err), sqldb.IsUncertain(err), errors.As(err, &unknown):
+	case sqldb.IsTransient(err), sqldb.IsUncertain(err):
 		return absentError{err}
 	case errors.As(err, &failed):
 		return failed.Err

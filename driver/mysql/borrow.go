@@ -134,6 +134,7 @@ func (t *tx) giveBack(ctx context.Context) error { return t.restore(ctx, &t.mean
 
 // Enter implements sqldb.Native. Statements of the application may lock rows.
 func (t *tx) Enter(ctx context.Context) error {
+	defer t.alive.Use()()
 	t.fenced = t.fenced || len(t.fence) > 0
 	return t.giveBack(ctx)
 }
@@ -169,10 +170,17 @@ func (t *tx) Query(ctx context.Context, query string, args ...any) (sqldb.Rows, 
 	if need, _ := needsFence(query, t.claim); need && len(t.fence) > 0 {
 		t.fenced = true
 	}
+	done := t.alive.Use()
 	if err := t.giveBack(ctx); err != nil {
+		done()
 		return nil, err
 	}
-	return t.StdRunner.Query(ctx, query, args...)
+	rows, err := t.StdRunner.Query(ctx, query, args...)
+	if err != nil {
+		done()
+		return nil, err
+	}
+	return t.alive.Rows(rows, done), nil
 }
 
 // Driver implements sqldb.Native.
@@ -180,6 +188,7 @@ func (t *tx) Driver(ctx context.Context) (conn driver.Conn, err error) {
 	if t.done {
 		return nil, sqldb.ErrDone
 	}
+	defer t.alive.Use()()
 	if err := t.giveBack(ctx); err != nil {
 		return nil, err
 	}

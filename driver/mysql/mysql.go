@@ -32,12 +32,8 @@ const (
 	// The server continues to wait after the client has cancelled.
 	lockWaitTimeout = "innodb_lock_wait_timeout"
 	lockWaitSeconds = "2"
-	// idleTimeout is the time after which MariaDB ends a Write whose client has stopped
-	// between two statements. A function of the application may run between them. MySQL 8
-	// has no such limit.
-	idleTimeout = 30 * time.Second
-	sqlMode     = "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE,PIPES_AS_CONCAT'"
-	collation   = "utf8mb4_bin"
+	sqlMode         = "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE,PIPES_AS_CONCAT'"
+	collation       = "utf8mb4_bin"
 	// maxArray is the maximum size in bytes of a JSON array that is aggregated from rows.
 	// MariaDB truncates longer arrays, by default after 1 MiB, and a claim aggregates all
 	// claimed rows.
@@ -78,7 +74,7 @@ func Open(ctx context.Context, dsn string) (*DB, error) {
 		causal = config.Clone()
 		causal.Params[syncWait] = "1"
 	}
-	db.write = pool(causal, "read committed", writers, idleTimeout)
+	db.write = pool(causal, "read committed", writers, sqldb.ClientSilence)
 	db.group = pool(causal, "read committed", groups, sqldb.ClientSilence)
 	db.read = pool(causal, "repeatable read", readers, 0)
 	db.urgent = pool(config, "read committed", urgents, sqldb.ClientSilence)
@@ -241,8 +237,6 @@ func (db *DB) Ran() sqldb.Counts { return db.ran.Counts() }
 func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) {
 	pool, begin, isolation, idle := db.write, "start transaction", "read committed", sqldb.ClientSilence
 	switch access {
-	case sqldb.Write:
-		idle = idleTimeout
 	case sqldb.Group:
 		pool = db.group
 	case sqldb.Urgent, sqldb.Claim:
@@ -254,7 +248,7 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 	if err != nil {
 		return nil, err
 	}
-	conn, err := pool.Conn(ctx)
+	conn, err := pool.Conn(timeless{ctx})
 	if err != nil {
 		room()
 		return nil, fmt.Errorf("get connection: %w", cut(ctx, translate(err)))
@@ -269,6 +263,9 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 	if err != nil {
 		t.end()
 		return nil, cut(ctx, db.dialect.Translate(err))
+	}
+	if access == sqldb.Write {
+		t.alive.Start(func() { _ = conn.PingContext(ctx) }) // an error is found by the next statement
 	}
 	return t, nil
 }

@@ -40,10 +40,15 @@ type tx struct {
 	fence         []sqldb.Stmt
 	fenced, claim bool
 	guard         guard
+	alive         sqldb.Alive
 }
+
+// Use implements sqldb.Native.
+func (t *tx) Use() (done func()) { return t.alive.Use() }
 
 // Run implements sqldb.Runner.
 func (t *tx) Run(ctx context.Context, stmts ...sqldb.Stmt) error {
+	defer t.alive.Use()()
 	for i, s := range stmts {
 		if err := t.one(ctx, s); err != nil {
 			return cut(ctx, at(i, err))
@@ -85,7 +90,7 @@ func (t *tx) exec(ctx context.Context, s sqldb.Stmt) error {
 	if t.prefix == "" || s.Exact { // a user's statement may be of a form that takes no prefix
 		return t.StdRunner.Run(ctx, s)
 	}
-	s.SQL = t.prefix + s.SQL
+	s.SQL = t.bounded(s)
 	if inner := s.Fail; t.sliced {
 		s.Fail = func(err error) error {
 			err = outOfTime(err)
@@ -119,8 +124,13 @@ func (t *tx) watch(s *sqldb.Stmt) {
 	}
 }
 
-// limit bounds the waits for locks. MariaDB takes the bound with each statement, and bounds
-// the whole statement if it is shorter than a second. MySQL 8 has only a variable of the
+// largeStatement is the size in bytes of the values of a statement that may need longer than a
+// short bound of lock waits, however often it is tried.
+const largeStatement = 64 << 10
+
+// limit bounds the waits for locks. MariaDB takes the bound with each statement. It counts
+// whole seconds, so a shorter bound is one of the whole statement. A large statement does not
+// wait for locks at all then, and its time has no bound. MySQL 8 has only a variable of the
 // session, in whole seconds.
 func (t *tx) limit(ctx context.Context, wait time.Duration) error {
 	seconds := int64((wait + time.Second - 1) / time.Second)
@@ -136,12 +146,33 @@ func (t *tx) limit(ctx context.Context, wait time.Duration) error {
 	return nil
 }
 
-// outOfTime converts the error of a statement that exceeded its time. It was probably
-// waiting for a lock.
+// bounded returns the text of a statement with its bound.
+func (t *tx) bounded(s sqldb.Stmt) string {
+	size := 0
+	for _, arg := range s.Args {
+		switch v := arg.(type) {
+		case string:
+			size += len(v)
+		case []byte:
+			size += len(v)
+		case *string:
+			if v != nil {
+				size += len(*v)
+			}
+		}
+	}
+	if t.sliced && size >= largeStatement {
+		return "set statement " + lockWaitTimeout + " = 0 for " + s.SQL
+	}
+	return t.prefix + s.SQL
+}
+
+// outOfTime converts the errors of a statement that exceeded its time, or that could not
+// have the next number of a table at once. It was probably waiting for a lock.
 func outOfTime(err error) error {
-	const exceeded = 1969
+	const exceeded, noNumber = 1969, 1467
 	var e *mysql.MySQLError
-	if errors.As(err, &e) && e.Number == exceeded {
+	if errors.As(err, &e) && (e.Number == exceeded || e.Number == noNumber) {
 		return &sqldb.Transient{Err: &sqldb.LockTimeout{Err: err}}
 	}
 	return err
@@ -170,6 +201,7 @@ func (t *tx) Commit(ctx context.Context, last ...sqldb.Stmt) error {
 			return err
 		}
 	}
+	t.alive.End()
 	ctx, cancel := sqldb.CommitContext(ctx, commitTimeout)
 	defer cancel()
 	if _, err := t.conn.ExecContext(ctx, "commit"); err != nil {
@@ -200,6 +232,7 @@ func (t *tx) Rollback() {
 	if t.done {
 		return
 	}
+	t.alive.End()
 	ctx, cancel := sqldb.RollbackContext()
 	defer cancel()
 	if _, err := t.conn.ExecContext(ctx, "rollback"); err != nil {
@@ -213,6 +246,7 @@ func (t *tx) Rollback() {
 // end returns the connection to the pool, with the settings that it had. A session whose
 // settings cannot be restored is closed.
 func (t *tx) end() {
+	t.alive.End()
 	t.done = true
 	ctx, cancel := sqldb.RollbackContext()
 	defer cancel()

@@ -28,6 +28,7 @@ type application struct {
 	closed     atomic.Bool
 	stream     func() // closes the rows or the batch that the application has open
 	large      atomic.Bool
+	lent       bool // the application uses the connection itself
 	savepoints int
 }
 
@@ -94,7 +95,7 @@ func (t *AppTx) run(ctx context.Context, query string, fn func(ctx context.Conte
 	if err := t.app.guard.Before(query); err != nil {
 		return stop, err
 	}
-	ctx, stop = sqldb.Merge(ctx, t.app.guard.Context())
+	ctx, stop = sqldb.Using(ctx, t.app.guard)
 	err = fn(ctx)
 	t.app.guard.After(query, err)
 	return stop, err
@@ -193,7 +194,11 @@ func (t *AppTx) Query(ctx context.Context, query string, args ...any) (pgx.Rows,
 		stop()
 		return &appRows{app: t.app, err: err}, err // as pgx: QueryRow needs rows
 	}
-	return t.app.track(rows, query, stop), err
+	tracked := t.app.track(rows, query, stop)
+	if err != nil { // there is nothing to read
+		tracked.close()
+	}
+	return tracked, err
 }
 
 // QueryRow implements pgx.Tx.
@@ -230,9 +235,30 @@ func (t *AppTx) SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResult
 // LargeObjects implements pgx.Tx.
 func (t *AppTx) LargeObjects() pgx.LargeObjects {
 	t.app.large.Store(true)
+	t.app.lend()
 	return t.app.inner.LargeObjects()
 }
 
 // Conn implements pgx.Tx. The connection must not be used after the unit, and not to end
 // the transaction.
-func (t *AppTx) Conn() *pgx.Conn { return t.app.conn }
+func (t *AppTx) Conn() *pgx.Conn {
+	t.app.lend()
+	return t.app.conn
+}
+
+// lend leaves the connection to the application until the unit ends. Statements that bypass
+// the AppTx must not meet a ping of sqldb.Alive, so the server waits longer for them.
+func (a *application) lend() {
+	if a.lock() != nil {
+		return // a statement is running, or the unit has ended
+	}
+	defer a.mu.Unlock()
+	if a.lent || a.closed.Load() {
+		return
+	}
+	a.lent = true
+	a.guard.Use() // until the end
+	if a.stream == nil && a.conn.PgConn().TxStatus() == 'T' {
+		_, _ = a.conn.Exec(a.guard.Context(), lentLimit) // an error is found by the next statement
+	}
+}

@@ -19,7 +19,7 @@ const minConns = 2
 // Borrow returns a DB that uses the connections of the caller's pool. Close leaves the pool
 // open. Settings of sessions are not changed.
 func Borrow(ctx context.Context, pool *pgxpool.Pool) (*DB, error) {
-	return borrow(ctx, newPgxSource(pool), pool)
+	return borrow(ctx, newPgxSource(pool, nil), pool)
 }
 
 // BorrowSQL is Borrow for a pool of database/sql whose driver is pgx.

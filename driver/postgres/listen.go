@@ -48,3 +48,16 @@ func (db *DB) Listen(ctx context.Context, ready func(), received func(topic stri
 		received(notification.Payload)
 	}
 }
+
+// Commits implements wake.Fallible. The set of running transactions changes with the begin
+// and the end of every transaction that writes, also of other databases of the server. It is
+// read without a table, a lock or a transaction that writes.
+func (db *DB) Commits(ctx context.Context) (snapshot string, err error) {
+	err = with(ctx, db.main, func(conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, "select pg_current_snapshot()::text").Scan(&snapshot)
+	})
+	if err != nil {
+		return "", fmt.Errorf("read running transactions: %w", translate(err))
+	}
+	return snapshot, nil
+}

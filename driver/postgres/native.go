@@ -20,14 +20,19 @@ func (t *tx) Driver(ctx context.Context) (driver.Conn, error) {
 	if t.conn.std == nil {
 		return nil, fault.Invalidf("transaction", "must be one of the application")
 	}
+	defer t.alive.Use()()
 	return t.conn.std, t.runner.Run(ctx, t.before(true)...)
 }
+
+// Use implements sqldb.Native.
+func (t *tx) Use() (done func()) { return t.alive.Use() }
 
 // Enter implements sqldb.Native. The planner has its own settings since Driver or Pgx.
 func (t *tx) Enter(context.Context) error { return nil }
 
 // State implements sqldb.Native.
 func (t *tx) State() sqldb.State {
+	defer t.alive.Use()()
 	switch {
 	case t.done || t.conn.IsClosed():
 		return sqldb.Ended
@@ -49,6 +54,7 @@ func (t *tx) Pgx(ctx context.Context, guard sqldb.Guard) (*AppTx, error) {
 	if t.done {
 		return nil, sqldb.ErrDone
 	}
+	defer t.alive.Use()()
 	// pgx makes a pgx.Tx, which is needed for large objects, only together with a statement.
 	query := "select 1"
 	if before := t.before(true); len(before) > 0 {

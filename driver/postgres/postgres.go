@@ -65,6 +65,8 @@ func Open(ctx context.Context, dsn string) (*DB, error) {
 
 func connect(ctx context.Context, config *pgxpool.Config) (*DB, error) {
 	config.AfterConnect = steer
+	var lost losses
+	config.ShouldPing = lost.shouldPing
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, err
@@ -76,7 +78,7 @@ func connect(ctx context.Context, config *pgxpool.Config) (*DB, error) {
 		pool.Close()
 		return nil, err
 	}
-	db := &DB{main: newPgxSource(pool), urgent: newPgxSource(urgent), pool: pool, owned: []*pgxpool.Pool{pool, urgent}, unsteered: unsteered}
+	db := &DB{main: newPgxSource(pool, &lost), urgent: newPgxSource(urgent, &lost), pool: pool, owned: []*pgxpool.Pool{pool, urgent}, unsteered: unsteered}
 	db.limitWriters(int(config.MaxConns))
 	if err := db.check(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -129,7 +131,7 @@ func (db *DB) Pool() *pgxpool.Pool { return db.pool }
 
 // Pools implements sqldb.Pooled.
 func (db *DB) Pools() []sqldb.Pool {
-	if db.main == db.urgent {
+	if len(db.owned) == 0 { // main and urgent are the same
 		return []sqldb.Pool{db.main.usage("main")}
 	}
 	return []sqldb.Pool{db.main.usage("main"), db.urgent.usage("urgent")}
@@ -165,6 +167,9 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 		t.begin = append(t.begin, sqldb.Exec("discard plans"))
 	}
 	t.runner, t.conn = newRunner(conn.Conn, conn.Conn), conn
+	if access == sqldb.Write {
+		t.alive.Start(func() { t.ping(ctx) })
+	}
 	return t, nil
 }
 
@@ -176,10 +181,16 @@ func (db *DB) Close() error {
 	return nil
 }
 
-// idleTimeout is the time after which the server ends a Write whose client has stopped
-// between two statements. A function of the application may run between them. A Write does
-// not hold the outbox counter then: the counter is locked together with COMMIT.
-const idleTimeout = 30 * time.Second
+// lentLimit is the limit of a Write whose connection the application uses itself: nothing can
+// be sent on it while a function of the application pauses.
+const lentLimit = "set local idle_in_transaction_session_timeout = '30s'"
+
+// ping keeps the server from ending a Write whose process is alive.
+func (t *tx) ping(ctx context.Context) {
+	if t.begin == nil && !t.conn.IsClosed() {
+		_ = t.conn.Ping(ctx) // an error is found by the next statement
+	}
+}
 
 // beginning returns the statements that start a transaction. The settings are local to
 // the transaction, so that the session does not keep them.
@@ -187,21 +198,20 @@ func (db *DB) beginning(access sqldb.Access) []sqldb.Stmt {
 	const snapshot = "begin isolation level repeatable read read only"
 	switch access {
 	case sqldb.Look:
-		return append([]sqldb.Stmt{sqldb.Exec(snapshot)}, db.steered...)
+		return append([]sqldb.Stmt{sqldb.Exec(snapshot), sqldb.Exec(inOrder)}, db.steered...)
 	case sqldb.Read:
 		if len(db.steered) > 0 { // the session has the planner's own settings
 			return []sqldb.Stmt{sqldb.Exec(snapshot)}
 		}
 		return append([]sqldb.Stmt{sqldb.Exec(snapshot)}, db.unsteered...)
 	}
-	idle := sqldb.ClientSilence
-	if access == sqldb.Write {
-		idle = idleTimeout
-	}
 	stmts := append([]sqldb.Stmt{
 		sqldb.Exec("begin isolation level read committed"),
-		sqldb.Exec(fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", idle.Milliseconds())),
+		sqldb.Exec(fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", sqldb.ClientSilence.Milliseconds())),
 	}, db.steered...)
+	if access == sqldb.Urgent || access == sqldb.Claim {
+		stmts = append(stmts, sqldb.Exec(inOrder))
+	}
 	if access == sqldb.Claim {
 		stmts = append(stmts, sqldb.Exec("set local synchronous_commit = off"))
 	}

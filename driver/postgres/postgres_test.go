@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/sqldb"
@@ -149,5 +150,22 @@ func TestOnlyClaimsAreNotSynced(t *testing.T) {
 			t.Errorf("access %v has synchronous_commit %s (%v), want %s", access, got, err, want)
 		}
 		tx.Rollback()
+	}
+}
+
+// The pool of an application is one pool, and can be listed.
+func TestABorrowedPoolIsListedOnce(t *testing.T) {
+	t.Parallel()
+	pool, err := pgxpool.New(t.Context(), testdb.Postgres(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	db, err := Borrow(t.Context(), pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pools := db.Pools(); len(pools) != 1 || pools[0].Max != int64(pool.Config().MaxConns) {
+		t.Errorf("the pools are %+v", pools)
 	}
 }

@@ -50,10 +50,11 @@ func with(ctx context.Context, from source, fn func(conn *pgx.Conn) error) error
 type pgxSource struct {
 	pool      *pgxpool.Pool
 	connector driver.Connector
+	lost      *losses // nil if the pool is the caller's
 }
 
-func newPgxSource(pool *pgxpool.Pool) pgxSource {
-	return pgxSource{pool: pool, connector: stdlib.GetPoolConnector(pool)}
+func newPgxSource(pool *pgxpool.Pool, lost *losses) pgxSource {
+	return pgxSource{pool: pool, connector: stdlib.GetPoolConnector(pool), lost: lost}
 }
 
 func (s pgxSource) acquire(ctx context.Context, native bool) (*lease, error) {
@@ -62,13 +63,22 @@ func (s pgxSource) acquire(ctx context.Context, native bool) (*lease, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &lease{Conn: conn.Conn(), release: conn.Release}, nil
+		return s.lease(conn.Conn(), nil, conn.Release), nil
 	}
 	std, err := s.connector.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &lease{Conn: std.(*stdlib.Conn).Conn(), std: std, release: func() { _ = std.Close() }}, nil // returns it to the pool
+	return s.lease(std.(*stdlib.Conn).Conn(), std, func() { _ = std.Close() }), nil // returns it to the pool
+}
+
+func (s pgxSource) lease(conn *pgx.Conn, std driver.Conn, release func()) *lease {
+	return &lease{Conn: conn, std: std, release: func() {
+		if s.lost != nil && conn.IsClosed() {
+			s.lost.note()
+		}
+		release()
+	}}
 }
 
 func (s pgxSource) usage(name string) sqldb.Pool {

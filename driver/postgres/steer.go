@@ -24,6 +24,11 @@ var steering = []setting{
 	{"jit", "off"},
 }
 
+// inOrder has looks for the first rows of an index read it in its order. With statistics
+// about few rows, the planner would read all its entries into a bitmap and sort their rows,
+// dead ones included. Other transactions may need a bitmap, for "or".
+const inOrder = "set local enable_bitmapscan = off"
+
 // setting is the value of a setting.
 type setting struct{ name, value string }
 

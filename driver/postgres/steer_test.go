@@ -9,9 +9,9 @@ import (
 )
 
 // planner reads how the planner of a transaction is set.
-const planner = "select current_setting('enable_hashjoin') || ' ' || current_setting('seq_page_cost') || ' ' || current_setting('jit')"
+const planner = "select current_setting('enable_hashjoin') || ' ' || current_setting('seq_page_cost') || ' ' || current_setting('jit') || ' ' || current_setting('enable_bitmapscan')"
 
-const bound, free = "off 1000 off", "on 1 on"
+const bound, looking, free = "off 1000 off on", "off 1000 off off", "on 1 on on"
 
 func TestThePlannerIsBoundForStatementsOfOursOnly(t *testing.T) {
 	t.Parallel()
@@ -27,7 +27,10 @@ func TestThePlannerIsBoundForStatementsOfOursOnly(t *testing.T) {
 		want   string
 	}{
 		{"a write", sqldb.Write, false, bound},
-		{"a claim", sqldb.Claim, false, bound},
+		{"a group", sqldb.Group, false, bound},
+		{"a claim", sqldb.Claim, false, looking},
+		{"an urgent write", sqldb.Urgent, false, looking},
+		{"a look", sqldb.Look, false, looking},
 		{"a read", sqldb.Read, false, free},
 		{"a statement of a user", sqldb.Write, true, free},
 		{"another write", sqldb.Write, false, bound},

@@ -165,6 +165,7 @@ type tx struct {
 	unsteered []sqldb.Stmt
 	free      bool
 	done      bool
+	alive     sqldb.Alive
 	// room is where the transaction returns its permission to use a connection; nil if it
 	// needs none.
 	room chan struct{}
@@ -181,6 +182,7 @@ func (t *tx) send(ctx context.Context, stmts []sqldb.Stmt) error {
 	if t.done {
 		return sqldb.ErrDone
 	}
+	defer t.alive.Use()()
 	if t.begin != nil && !slices.ContainsFunc(stmts, func(s sqldb.Stmt) bool { _, ok := s.LockLimit(); return !ok }) {
 		t.begin = append(t.begin, stmts...) // a limit is sent with the first statement
 		return nil
@@ -220,11 +222,18 @@ func (t *tx) Query(ctx context.Context, query string, args ...any) (sqldb.Rows, 
 	if t.done {
 		return nil, sqldb.ErrDone
 	}
+	done := t.alive.Use()
 	if err := t.runner.Run(ctx, t.before(true)...); err != nil {
+		done()
 		return nil, err
 	}
 	t.ran.Add(1)
-	return t.runner.Query(ctx, query, args...)
+	rows, err := t.runner.Query(ctx, query, args...)
+	if err != nil {
+		done()
+		return nil, err
+	}
+	return t.alive.Rows(rows, done), nil
 }
 
 // Commit implements sqldb.Tx. The results of the last statements must be checked before
@@ -259,6 +268,7 @@ func hasChecks(stmts []sqldb.Stmt) bool {
 // commit sends the last statements and COMMIT together. If the server refuses one of
 // them, it skips COMMIT, and the transaction is certainly rolled back.
 func (t *tx) commit(ctx context.Context, last []sqldb.Stmt) error {
+	t.alive.End()
 	ctx, cancel := sqldb.CommitContext(ctx, commitTimeout)
 	defer cancel()
 	t.ran.Add(len(last))
@@ -293,6 +303,7 @@ func (t *tx) Rollback() {
 	if t.done {
 		return
 	}
+	t.alive.End()
 	if t.begin == nil && t.conn.PgConn().TxStatus() != 'I' {
 		ctx, cancel := sqldb.RollbackContext()
 		_, _ = t.conn.Exec(ctx, "rollback") // on failure the pool drops the connection
@@ -302,6 +313,7 @@ func (t *tx) Rollback() {
 }
 
 func (t *tx) end() {
+	t.alive.End()
 	t.done = true
 	t.conn.release()
 	if t.room != nil {

@@ -22,8 +22,9 @@ type Borrowed struct {
 	path string
 	// turn has one token, for the writer. The pool may have more connections, but SQLite has
 	// one writer, and this process's own writers wait for each other here.
-	turn chan struct{}
-	ran  sqldb.Counter
+	turn  chan struct{}
+	stall stall
+	ran   sqldb.Counter
 }
 
 // Borrow returns a DB that uses the connections of the caller's pool. Close leaves the pool
@@ -104,7 +105,7 @@ func (db *Borrowed) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, e
 	t.conn = conn
 	t.StdRunner = sqldb.StdRunner{Conn: conn, Dialect: dialect, Ran: &db.ran}
 	if t.write {
-		err = beginImmediate(ctx, conn)
+		err = db.beginImmediate(ctx, conn)
 	} else {
 		err = beginReading(ctx, conn)
 	}
@@ -124,12 +125,26 @@ const busyPause = 5 * time.Millisecond
 
 // beginImmediate takes SQLite's write lock, which another process may hold. The busy
 // timeout of the connection may be zero.
-func beginImmediate(ctx context.Context, conn sqldb.StdConn) error {
+func (db *Borrowed) beginImmediate(ctx context.Context, conn sqldb.StdConn) error {
 	waiting, cancel := context.WithTimeout(ctx, busyTotal)
 	defer cancel()
+	waiting, stop := db.stall.watch(waiting, db.path)
+	defer stop()
 	for {
 		_, err := conn.ExecContext(waiting, "begin immediate")
-		if err == nil || !isBusy(err) {
+		if err == nil {
+			db.stall.end()
+			return nil
+		}
+		var locked *fault.Locked
+		switch {
+		case errors.As(context.Cause(waiting), &locked):
+			return locked
+		case ctx.Err() != nil && (isBusy(err) || errors.Is(err, ctx.Err())):
+			return fmt.Errorf("wait for another process: %w", ctx.Err())
+		case waiting.Err() != nil:
+			return &sqldb.Transient{Err: fmt.Errorf("wait for another process: %v", err)} //nolint:errorlint // it is not the caller's context
+		case !isBusy(err):
 			return translate(err)
 		}
 		timer := clock.System.NewTimer(busyPause)
@@ -137,10 +152,6 @@ func beginImmediate(ctx context.Context, conn sqldb.StdConn) error {
 		case <-timer.C():
 		case <-waiting.Done():
 			timer.Stop()
-			if ctx.Err() != nil {
-				return fmt.Errorf("wait for another process: %w", ctx.Err())
-			}
-			return translate(err)
 		}
 	}
 }
@@ -299,3 +310,6 @@ func (t *borrowedTx) Enter(context.Context) error { return nil }
 
 // State implements sqldb.Native. The client does not know it.
 func (t *borrowedTx) State() sqldb.State { return stateOf(t.done) }
+
+// Use implements sqldb.Native.
+func (t *borrowedTx) Use() (done func()) { return func() {} }

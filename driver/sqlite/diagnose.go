@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/perdure/perdure/internal/sqldb"
 )
@@ -43,21 +44,37 @@ func (db *DB) durability() sqldb.Diagnosis {
 	return found
 }
 
+// integrity checks the file. A file that is too damaged to be checked is a result, not an error.
 func (db *DB) integrity(ctx context.Context) (sqldb.Diagnosis, error) {
 	found := sqldb.Diagnosis{Name: "integrity", Found: "ok"}
+	problems, err := db.quickCheck(ctx)
+	if ctx.Err() != nil {
+		return found, fmt.Errorf("check file: %w", err)
+	}
+	if err != nil {
+		problems = append(problems, err.Error())
+	}
+	if len(problems) > 0 {
+		found.Found, found.Problem, found.Broken = "damaged", strings.Join(problems, "; "), true
+	}
+	return found, nil
+}
+
+// quickCheck returns the first problems of the file.
+func (db *DB) quickCheck(ctx context.Context) (problems []string, err error) {
 	rows, err := db.read.QueryContext(ctx, fmt.Sprintf("pragma quick_check(%d)", maxDamages))
 	if err != nil {
-		return found, fmt.Errorf("check file: %w", translate(err))
+		return nil, translate(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var text string
 		if err := rows.Scan(&text); err != nil {
-			return found, fmt.Errorf("check file: %w", err)
+			return problems, err
 		}
 		if text != "ok" {
-			found.Found, found.Problem, found.Broken = "damaged", found.Problem+text+"; ", true
+			problems = append(problems, text)
 		}
 	}
-	return found, rows.Err()
+	return problems, rows.Err()
 }

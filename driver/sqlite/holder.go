@@ -13,6 +13,9 @@ import (
 // locks.
 const writeLock = "120"
 
+// stopped ends the description of a process that is stopped.
+const stopped = ", which is stopped"
+
 // ownHolder is the holder of a lock that this process has.
 const ownHolder = "another transaction of this process"
 
@@ -68,7 +71,7 @@ func describe(pid string) string {
 	}
 	state := ""
 	if stat[to+2] == 'T' || stat[to+2] == 't' {
-		state = ", which is stopped"
+		state = stopped
 	}
 	return fmt.Sprintf("process %s (%s)%s", pid, stat[from+1:to], state)
 }

@@ -38,6 +38,9 @@ func (tx *writeTx) Enter(context.Context) error { return nil }
 // State implements sqldb.Native. The client does not know it.
 func (tx *writeTx) State() sqldb.State { return stateOf(tx.done) }
 
+// Use implements sqldb.Native.
+func (tx *writeTx) Use() (done func()) { return func() {} }
+
 // Driver implements sqldb.Native.
 func (tx *readTx) Driver(context.Context) (driver.Conn, error) {
 	if tx.done {
@@ -51,3 +54,6 @@ func (tx *readTx) Enter(context.Context) error { return nil }
 
 // State implements sqldb.Native. The client does not know it.
 func (tx *readTx) State() sqldb.State { return stateOf(tx.done) }
+
+// Use implements sqldb.Native.
+func (tx *readTx) Use() (done func()) { return func() {} }

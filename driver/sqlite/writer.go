@@ -26,6 +26,7 @@ type writer struct {
 	// be synced.
 	full, synced bool
 	path         string // the file
+	stall        stall
 }
 
 func newWriter(c *sql.Conn, path string, full bool, ran *sqldb.Counter) *writer {
@@ -105,7 +106,11 @@ func (w *writer) lock(ctx context.Context) error {
 	for {
 		_, err := w.ExecContext(waiting, "begin immediate")
 		if err == nil || !isBusy(err) {
+			w.stall.end()
 			return translate(err)
+		}
+		if err := w.stall.wait(w.path); err != nil {
+			return err
 		}
 		if ctx.Err() != nil {
 			return fmt.Errorf("wait for another process: %w", ctx.Err())

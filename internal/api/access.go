@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/auth"
 )
 
@@ -22,7 +23,7 @@ func (a *API) access() (*auth.Access, error) {
 // Me is the sender of the request.
 type Me struct {
 	Name     string `json:"name"`
-	Role     Role   `json:"role" enum:"viewer,operator,admin,anyone"`
+	Role     Role   `json:"role" enum:"worker,viewer,operator,admin,anyone"`
 	Auth     string `json:"auth" enum:"open,token,session" doc:"Authentication method."`
 	Version  string `json:"version" doc:"Version of the server."`
 	Database string `json:"database" enum:"sqlite,postgres"`
@@ -54,7 +55,7 @@ type credentials struct {
 type Token struct {
 	ID         string `json:"id"`
 	Name       string `json:"name"`
-	Role       Role   `json:"role" enum:"viewer,operator,admin"`
+	Role       Role   `json:"role" enum:"worker,viewer,operator,admin"`
 	CreatedAt  Time   `json:"created_at"`
 	LastUsedAt Time   `json:"last_used_at,omitzero" doc:"Precise to a few minutes."`
 	ExpiresAt  Time   `json:"expires_at,omitzero"`
@@ -82,8 +83,18 @@ func (a *API) listTokens(ctx context.Context, _ *struct{}) (*List[Token], error)
 // NewToken describes a token to be created.
 type NewToken struct {
 	Name string   `json:"name" minLength:"1" maxLength:"128"`
-	Role string   `json:"role" enum:"viewer,operator,admin"`
+	Role string   `json:"role" enum:"worker,viewer,operator,admin"`
 	Good Duration `json:"good,omitempty" doc:"Lifetime. Default: until it is revoked."`
+	// Scope limits what a worker may serve.
+	Scope *WorkerScope `json:"scope,omitempty" doc:"For the role worker: what it may serve. Default: everything."`
+}
+
+// WorkerScope limits what a worker may serve. An empty list allows everything. A trailing * matches
+// all names with that prefix.
+type WorkerScope struct {
+	Kinds  []string `json:"kinds,omitempty" maxItems:"1000" enum:"step,hook,alarm,effect,task"`
+	Queues []string `json:"queues,omitempty" maxItems:"1000" doc:"Queues of instances."`
+	Names  []string `json:"names,omitempty" maxItems:"1000" doc:"Machines, hooks with their namespace (shop/mail), types of alarms and of actors."`
 }
 
 // Issued is a new token.
@@ -103,7 +114,15 @@ func (a *API) createToken(ctx context.Context, in *struct{ Body NewToken }) (*On
 	if err := role.UnmarshalText([]byte(in.Body.Role)); err != nil {
 		return nil, err
 	}
-	issued, err := access.Create(ctx, in.Body.Name, role, time.Duration(in.Body.Good))
+	if in.Body.Scope != nil && role != Worker {
+		return nil, fault.Invalidf("scope", "is only for the role worker")
+	}
+	var issued auth.Issued
+	if in.Body.Scope != nil {
+		issued, err = access.CreateWorker(ctx, in.Body.Name, auth.WorkerScope(*in.Body.Scope), time.Duration(in.Body.Good))
+	} else {
+		issued, err = access.Create(ctx, in.Body.Name, role, time.Duration(in.Body.Good))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +159,7 @@ type Session struct {
 	SetCookie http.Cookie `header:"Set-Cookie"`
 	Body      struct {
 		Name string `json:"name"`
-		Role Role   `json:"role" enum:"viewer,operator,admin"`
+		Role Role   `json:"role" enum:"worker,viewer,operator,admin"`
 	}
 }
 

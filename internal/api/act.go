@@ -27,8 +27,12 @@ func reasonParameter() *huma.Param {
 	}
 }
 
-// unaudited are the routes that change nothing although their method is not GET.
-var unaudited = map[string]bool{"check-statechart": true}
+// unaudited are the routes that change nothing although their method is not GET, and those of
+// workers, whose changes are outcomes of work.
+var unaudited = map[string]bool{
+	"check-statechart":    true,
+	"open-worker-session": true, "close-worker-session": true, "exchange-work": true, "beat-worker": true, "release-work": true,
+}
 
 // stateless are the routes whose audit entries have no state before and after. They are
 // frequent, and the entry already names what they add.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -67,7 +68,7 @@ type sendInput struct {
 	Keyed
 	ByActor
 	Caller string          `query:"caller" maxLength:"300" doc:"Caller, for example client:ada or service:billing. Default: a service with the name of the API token."`
-	Once   string          `query:"key" maxLength:"512" doc:"Idempotency key of the event. The actor handles only the first event with a key."`
+	Once   string          `query:"key" maxLength:"512" doc:"Idempotency key of the event. The actor handles only the first event with a key, over any transport. A key that was used for another event is a conflict. Default: the Idempotency-Key."`
 	Body   json.RawMessage `doc:"Event: an object with a type."`
 }
 
@@ -82,7 +83,7 @@ func (a *API) sendEvent(ctx context.Context, in *sendInput) (*Done[Receipt], err
 	if err != nil {
 		return nil, err
 	}
-	options := &actor.SendOptions{Key: in.Once}
+	options := &actor.SendOptions{Key: cmp.Or(in.Once, in.Key)} // a socket has the same keys
 	if in.Key == "" {
 		r, err := a.config.Actors.Send(ctx, in.ref(), caller, event, options)
 		if err != nil {

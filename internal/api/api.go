@@ -29,6 +29,7 @@ import (
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/inspect"
+	"github.com/perdure/perdure/internal/pull"
 	"github.com/perdure/perdure/internal/redact"
 	"github.com/perdure/perdure/remote"
 	"github.com/perdure/perdure/task"
@@ -48,6 +49,8 @@ type Config struct {
 	Missing map[string]error
 	// Remote has the state machines whose steps are HTTP endpoints.
 	Remote *remote.Registry
+	// Workers hands work to workers outside the server. Nil: this process has none.
+	Workers *pull.Broker
 	// Redact are the rules for values that are removed from payloads before they are shown.
 	// nil: no rules.
 	Redact *redact.Rules
@@ -94,6 +97,7 @@ type API struct {
 	definitions definitions
 	drawings    drawings
 	quota       quota
+	verdicts    verdicts
 	routes      map[string]Route // by their ids
 }
 

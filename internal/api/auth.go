@@ -18,6 +18,7 @@ type Role = auth.Role
 // The roles.
 const (
 	Anyone   = auth.Anyone
+	Worker   = auth.Worker
 	Viewer   = auth.Viewer
 	Operator = auth.Operator
 	Admin    = auth.Admin
@@ -96,6 +97,9 @@ func (r Route) admits(p Principal, req *http.Request) error {
 			return ErrUnauthenticated
 		}
 		return errForbidden("an actor token is only for the routes of its actor")
+	}
+	if r.Worker && p.Role == Worker {
+		return nil
 	}
 	if p.Role < r.Role {
 		return errForbidden("the route requires the role " + r.Role.String())

@@ -12,6 +12,13 @@ import (
 // trigger returns a function that records a hook in a namespace of the server.
 func (a *API) trigger(namespace, name string, payload json.RawMessage, o *hook.TriggerOptions) (func(*perdure.Tx) (func() Acted, error), error) {
 	hooks, ok := a.config.Hooks[namespace]
+	if !ok && a.config.Workers != nil {
+		var err error
+		if hooks, err = a.config.Workers.Hooks(namespace); err != nil {
+			return nil, err
+		}
+		ok = hooks != nil
+	}
 	if !ok {
 		return nil, &fault.NotFound{Kind: "namespace of hooks", ID: namespace}
 	}
@@ -53,7 +60,7 @@ func (a *API) replayHook(ctx context.Context, in *ReplayInput) (*Done[Acted], er
 
 // HookBulk requests an action on many hooks.
 type HookBulk struct {
-	Action string `json:"action" enum:"cancel,retry,delete"`
+	Action string `json:"action" enum:"cancel,retry,run,delete" doc:"Action. run makes hooks due now that wait for their due time or for another attempt."`
 	Many[HookMatch]
 }
 
@@ -62,6 +69,6 @@ func (a *API) actOnHooks(ctx context.Context, in *Posted[HookBulk]) (*Done[BulkR
 	if err != nil {
 		return nil, err
 	}
-	act := map[string]func(*perdure.Tx, string) error{"cancel": a.hooks.CancelIn, "retry": a.hooks.RetryIn, "delete": a.hooks.DeleteIn}
+	act := map[string]func(*perdure.Tx, string) error{"cancel": a.hooks.CancelIn, "retry": a.hooks.RetryIn, "run": a.hooks.RunNowIn, "delete": a.hooks.DeleteIn}
 	return a.onEach(ctx, in.Key, in.Body, hooks, act[in.Body.Action])
 }

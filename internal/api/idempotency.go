@@ -16,6 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/unit"
 )
 
 // Keyed is the input of every POST.
@@ -107,6 +108,15 @@ func lookup[T any](ctx context.Context, a *API, key string, body any, find func(
 			return perform(ctx, a, fn)
 		}
 		answer, err := once(ctx, a, *k, print, fn)
+		if sqldb.IsUncertain(err) && ctx.Err() == nil { // the record of the key tells whether it was committed
+			a.report(requestOf(ctx), err)
+			unit.Pause(ctx, 1)
+			answer, err = once(ctx, a, *k, print, fn)
+		}
+		if sqldb.IsUncertain(err) {
+			a.report(requestOf(ctx), err)
+			return nil, NewProblem(http.StatusServiceUnavailable, codeUncertain, "the response of the database was lost: repeat the request with the same Idempotency-Key").RetryAfter(1)
+		}
 		if errors.Is(err, errReplay) {
 			return replay[T](ctx, a, *k, print)
 		}

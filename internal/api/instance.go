@@ -16,28 +16,29 @@ import (
 
 // Instance is an instance of a state machine.
 type Instance struct {
-	ID         string          `json:"id"`
-	Definition string          `json:"definition"`
-	Version    int             `json:"version"`
-	Step       string          `json:"step"`
-	Status     fsm.Status      `json:"status" enum:"scheduled,ready,running,retrying,waiting,no_worker,done,stopped,failed,cancelled,quarantined"`
-	WaitsFor   fsm.Reason      `json:"waits_for,omitempty" enum:"signal,children,turn" doc:"Reason for waiting: a signal, its children, or its turn in its partition."`
-	State      json.RawMessage `json:"state,omitempty" doc:"Omitted from lists."`
-	Queue      string          `json:"queue"`
-	Priority   Priority        `json:"priority"`
-	Attempt    int             `json:"attempt" doc:"Number of the running or next attempt of the current step, counted from 1. Failed attempts and replays count."`
-	Failures   int             `json:"failures" doc:"Number of failed attempts of the current step. The retry policy counts only these."`
-	Crashes    int             `json:"crashes" doc:"Number of processes that crashed while they ran the step."`
-	Parent     string          `json:"parent,omitempty"`
-	Partition  string          `json:"partition_key,omitempty"`
-	UniqueKey  string          `json:"unique_key,omitempty"`
-	Result     json.RawMessage `json:"result,omitempty" doc:"Result of an instance that is done. Omitted from lists."`
-	Error      string          `json:"error,omitempty" doc:"Last error."`
-	CreatedAt  Time            `json:"created_at"`
-	DueAt      Time            `json:"due_at"`
-	DeadlineAt Time            `json:"deadline_at,omitzero"`
-	FinishedAt Time            `json:"finished_at,omitzero"`
-	Unreceived int             `json:"unreceived_signals" doc:"Number of signals in its inbox that no step has received."`
+	ID          string          `json:"id"`
+	Definition  string          `json:"definition"`
+	Version     int             `json:"version"`
+	Step        string          `json:"step"`
+	Status      fsm.Status      `json:"status" enum:"scheduled,ready,running,retrying,waiting,no_worker,done,stopped,failed,cancelled,quarantined"`
+	WaitsFor    fsm.Reason      `json:"waits_for,omitempty" enum:"signal,children,turn" doc:"Reason for waiting: a signal, its children, or its turn in its partition."`
+	State       json.RawMessage `json:"state,omitempty" doc:"Omitted from lists."`
+	Queue       string          `json:"queue"`
+	Priority    Priority        `json:"priority"`
+	Attempt     int             `json:"attempt" doc:"Number of the running or next attempt of the current step, counted from 1. Failed attempts and replays count."`
+	Failures    int             `json:"failures" doc:"Number of failed attempts of the current step. The retry policy counts only these."`
+	MaxAttempts int             `json:"max_attempts,omitempty" doc:"Number of attempts that the retry policy of the step allows. Set if an attempt has failed and the policy is known."`
+	Crashes     int             `json:"crashes" doc:"Number of processes that crashed while they ran the step."`
+	Parent      string          `json:"parent,omitempty"`
+	Partition   string          `json:"partition_key,omitempty"`
+	UniqueKey   string          `json:"unique_key,omitempty"`
+	Result      json.RawMessage `json:"result,omitempty" doc:"Result of an instance that is done. Omitted from lists."`
+	Error       string          `json:"error,omitempty" doc:"Last error."`
+	CreatedAt   Time            `json:"created_at"`
+	DueAt       Time            `json:"due_at"`
+	DeadlineAt  Time            `json:"deadline_at,omitzero"`
+	FinishedAt  Time            `json:"finished_at,omitzero"`
+	Unreceived  int             `json:"unreceived_signals" doc:"Number of signals in its inbox that no step has received."`
 	// CancelReason and OnCancel describe a cancellation.
 	CancelReason string `json:"cancel_reason,omitempty" doc:"Reason of the cancellation, if the instance continued with its cancel step. Without a cancel step, the reason is the error."`
 	OnCancel     string `json:"on_cancel,omitempty" doc:"Cancel step of its definition. Default: none; a cancelled instance finishes immediately."`
@@ -100,6 +101,11 @@ func (a *API) listInstances(ctx context.Context, in *instanceFilter) (*List[Inst
 		return nil, err
 	}
 	list := page(requestOf(ctx), rows, next, showRow)
+	for n, i := range rows {
+		if list.Body.Data[n].MaxAttempts, err = a.maxAttempts(ctx, i); err != nil {
+			return nil, err
+		}
+	}
 	if in.Count {
 		n, capped, err := a.inspect.CountInstances(ctx, in.filter())
 		if err != nil {
@@ -108,6 +114,15 @@ func (a *API) listInstances(ctx context.Context, in *instanceFilter) (*List[Inst
 		list.Body.Count = &Count{Count: n, Capped: capped}
 	}
 	return list, nil
+}
+
+// maxAttempts returns the number of attempts that the retry policy of the step of an
+// instance allows, if an attempt has failed.
+func (a *API) maxAttempts(ctx context.Context, i fsm.Instance) (int, error) {
+	if i.Failures == 0 {
+		return 0, nil
+	}
+	return a.config.Machines.MaxAttempts(ctx, i)
 }
 
 // findInstances returns a page of instances.
@@ -144,6 +159,9 @@ func (a *API) getInstance(ctx context.Context, in *ByID) (*One[Instance], error)
 			return nil, err
 		}
 		shown.waits(w)
+	}
+	if shown.MaxAttempts, err = a.maxAttempts(ctx, i); err != nil {
+		return nil, err
 	}
 	attempts, err := a.config.Machines.Attempts(ctx, in.ID)
 	shown.Timeline = showAttempts(attempts)

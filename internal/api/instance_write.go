@@ -194,7 +194,7 @@ func (a *API) terminateInstance(ctx context.Context, in *OptionalReason) (*Done[
 
 // InstanceBulk requests an action on many instances.
 type InstanceBulk struct {
-	Action string `json:"action" enum:"cancel,terminate,retry,delete" doc:"Action. terminate cancels instances without running their cancel step. delete removes finished instances."`
+	Action string `json:"action" enum:"cancel,terminate,retry,run,delete" doc:"Action. terminate cancels instances without running their cancel step. run makes instances due now that wait for their due time or for another attempt. delete removes finished instances."`
 	Reason string `json:"reason,omitempty" maxLength:"1024"`
 	Many[InstanceMatch]
 }
@@ -212,6 +212,8 @@ func (a *API) actOnInstances(ctx context.Context, in *Posted[InstanceBulk]) (*Do
 	switch b.Action {
 	case "retry":
 		return a.onEach(ctx, in.Key, b, instances, a.config.Machines.RetryIn)
+	case "run":
+		return a.onEach(ctx, in.Key, b, instances, a.config.Machines.RunNowIn)
 	case "delete":
 		return a.onEach(ctx, in.Key, b, instances, a.config.Machines.DeleteIn)
 	}

@@ -32,6 +32,8 @@ type NodeQueue struct {
 	Idle    bool   `json:"idle,omitempty" doc:"True if the process currently claims no work of it."`
 	// Serves are the definitions, hooks or types that the process claims.
 	Serves []string `json:"serves" doc:"Names that it claims: definitions with their versions, hooks or types. null: all."`
+	// Held are the names whose work waits because they have no further slots.
+	Held []string `json:"held,omitempty" doc:"Names whose work waits, because they have as many slots as they may: fsm:, hook:, alarm:, task: or system: and a name. A system that fails repeatedly has fewer slots until it answers."`
 }
 
 func showNode(n inspect.Node) Node {

@@ -100,15 +100,13 @@ func (a *API) retryConsumer(tx *perdure.Tx, id string) error {
 	if !ok {
 		return host.In(tx).Fail(&fault.NotFound{Kind: "dead letter", ID: id})
 	}
-	var stamp outbox.Stamp
-	copy(stamp[:], raw)
 	runner, err := host.In(tx).Runner()
 	if err != nil {
 		return err
 	}
-	box := a.config.Engine.Outbox()
-	if err := box.RetryDeadIn(tx.Context(), runner, name, stamp); err != nil {
+	rt := host.Of(a.config.Engine)
+	if err := rt.Store.RetryDead(tx.Context(), runner, name, raw, rt.Now()); err != nil {
 		return host.In(tx).Fail(err)
 	}
-	return host.In(tx).Attach(func() { box.WakeConsumer(name) })
+	return host.In(tx).Attach(func() { a.config.Engine.Outbox().WakeConsumer(name) })
 }

@@ -20,6 +20,7 @@ type Overview struct {
 	Queues []QueueOverview `json:"queues" nullable:"false" doc:"Queues of instances that have work."`
 	// Unserved is not empty during an outage or an unfinished deployment.
 	Unserved []Unserved `json:"unserved" nullable:"false" doc:"Unserved work: due for at least a minute, and not served by any process with a heartbeat within 30 seconds. Also instances with the status no_worker, and schedules whose definition is not served."`
+	Paused   []Pause    `json:"paused" nullable:"false" doc:"What is paused: no process claims it."`
 	Horizon  *Horizon   `json:"horizon,omitempty" doc:"What has kept PostgreSQL from removing deleted rows for at least a minute."`
 	Series   Series     `json:"series"`
 	Cluster  string     `json:"cluster,omitempty" doc:"State of the database node of the responding process in its Galera cluster. Omitted if the database is not a cluster."`
@@ -89,6 +90,9 @@ func (a *API) getOverview(ctx context.Context, in *overviewInput) (*One[Overview
 		o.Queues = append(o.Queues, QueueOverview{Kind: store.InstanceKind, Name: q.Name, Due: q.Due, OldestDueAt: Time(q.OldestDue)})
 	}
 	if o.Unserved, err = a.unserved(ctx); err != nil {
+		return nil, err
+	}
+	if o.Paused, err = a.pauses(ctx); err != nil {
 		return nil, err
 	}
 	if o.Horizon, err = a.horizon(ctx); err != nil {

@@ -123,8 +123,9 @@ func (a *API) problem(req *request, err error) *Problem {
 	case codeUnavailable:
 		req.failed(err)
 		detail = "the server is temporarily unavailable"
-		if sqldb.IsUnavailable(err) {
+		if isTrouble(err) {
 			a.report(req, err)
+			detail = "the database is temporarily unavailable"
 		}
 		var sealed *seal.SealedError
 		if errors.As(err, &sealed) && !sealed.Known {
@@ -140,7 +141,7 @@ func (a *API) problem(req *request, err error) *Problem {
 	switch {
 	case errors.As(err, &limited):
 		p = p.RetryAfter(int(limited.After.Seconds()) + 1)
-	case status == http.StatusServiceUnavailable:
+	case status == http.StatusServiceUnavailable && code != codeUncertain: // a repeated request might have its effect twice
 		p = p.RetryAfter(1)
 	}
 	return p
@@ -174,23 +175,27 @@ func classify(err error) (int, string) {
 	case is[*outbox.GapError](err), is[*outbox.DivergedError](err):
 		return http.StatusGone, codeConflict
 	case is[*fault.Uncertain](err):
-		return http.StatusInternalServerError, codeUncertain
+		return http.StatusServiceUnavailable, codeUncertain
 	case errors.As(err, &tooLarge):
 		return http.StatusRequestEntityTooLarge, codeTooLarge
 	case is[*seal.SealedError](err): // another process may have the key
 		return http.StatusServiceUnavailable, codeUnavailable
 	case errors.Is(err, fault.ErrClosed), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return http.StatusServiceUnavailable, codeUnavailable
-	case sqldb.IsUnavailable(err): // the connection was lost, or the database is unavailable
+	case isTrouble(err): // an outage, or conflicts in all attempts; nothing was written
 		return http.StatusServiceUnavailable, codeUnavailable
 	}
 	return http.StatusInternalServerError, codeInternal
 }
 
+// isTrouble reports whether a request failed because of the database, not because of its
+// statements or its data.
+func isTrouble(err error) bool { return sqldb.IsUnavailable(err) || sqldb.IsTransient(err) }
+
 // isState reports whether an error is about something that exists but is in no state for
 // the request.
 func isState(err error) bool {
-	return is[*perdure.StateError](err) || is[*fsm.InboxFullError](err) || is[*actor.QuarantinedError](err) || is[*actor.VersionError](err)
+	return is[*perdure.StateError](err) || is[*fsm.InboxFullError](err) || is[*actor.QuarantinedError](err) || is[*actor.KeyError](err) || is[*actor.VersionError](err)
 }
 
 func is[E error](err error) bool {

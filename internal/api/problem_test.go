@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/perdure/perdure/fault"
@@ -25,7 +26,10 @@ func TestADatabaseThatIsAwayIsUnavailable(t *testing.T) {
 		"lost connection":  {&sqldb.Transient{Err: lost}, http.StatusServiceUnavailable, 1},
 		"ended backend":    {fmt.Errorf("read: %w", &pgconn.PgError{Code: "57P01"}), http.StatusServiceUnavailable, 1},
 		"full disk":        {&pgconn.PgError{Code: "53100"}, http.StatusServiceUnavailable, 1},
-		"lost COMMIT":      {&fault.Uncertain{Err: lost}, http.StatusInternalServerError, 1},
+		"lost COMMIT":      {&fault.Uncertain{Err: lost}, http.StatusServiceUnavailable, 1},
+		"deadlocks":        {&sqldb.Transient{Err: &pgconn.PgError{Code: "40P01"}}, http.StatusServiceUnavailable, 1},
+		"read-only":        {&sqldb.Transient{Err: &pgconn.PgError{Code: "25006"}}, http.StatusServiceUnavailable, 1},
+		"full MariaDB":     {&mysql.MySQLError{Number: 1021}, http.StatusServiceUnavailable, 1},
 		"broken statement": {&pgconn.PgError{Code: "42601"}, http.StatusInternalServerError, 1},
 		"closed engine":    {fault.ErrClosed, http.StatusServiceUnavailable, 0},
 	} {
@@ -37,7 +41,7 @@ func TestADatabaseThatIsAwayIsUnavailable(t *testing.T) {
 			if p.Status != c.status || logged != c.logged {
 				t.Errorf("the status is %d, and %d errors were logged", p.Status, logged)
 			}
-			if (p.header.Get("Retry-After") != "") != (p.Status == http.StatusServiceUnavailable) {
+			if (p.header.Get("Retry-After") != "") != (p.Status == http.StatusServiceUnavailable && p.Code != codeUncertain) {
 				t.Errorf("the response has Retry-After %q", p.header.Get("Retry-After"))
 			}
 		})

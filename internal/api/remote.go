@@ -119,7 +119,7 @@ func (a *API) remotes(ctx context.Context) (map[string]map[int]remote.Stored, er
 
 // unredacted are the routes whose responses are not redacted: programs need them unchanged,
 // or their only payloads are definitions.
-var unredacted = []string{"list-outbox", "get-statechart", "put-statechart"}
+var unredacted = []string{"list-outbox", "get-statechart", "put-statechart", "exchange-work"}
 
 // redact applies the rules to a response, except for responses to an actor's own callers.
 func (a *API) redact(ctx huma.Context, _ string, v any) (any, error) {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/perdure/perdure/internal/unit"
 )
 
 // Route is one operation of the API: its path and the role that may use it.
@@ -20,6 +22,8 @@ type Route struct {
 	Role Role
 	// Actor is true if the token of the actor in the path may also use the route.
 	Actor bool
+	// Worker is true if a token with the role worker may also use the route.
+	Worker bool
 	// Stream is true if the response continues until the client disconnects, or if the request
 	// waits. Such a request limits its own time.
 	Stream bool
@@ -63,6 +67,12 @@ func (r Route) ok() Route {
 	return r
 }
 
+// empty returns the route with the status of a response without a body.
+func (r Route) empty() Route {
+	r.Status = http.StatusNoContent
+	return r
+}
+
 // streaming returns the route without a time limit.
 func (r Route) streaming() Route {
 	r.Stream = true
@@ -75,11 +85,20 @@ func (r Route) byActor() Route {
 	return r
 }
 
+// byWorker returns the route with access for tokens of workers.
+func (r Route) byWorker() Route {
+	r.Worker = true
+	return r
+}
+
 // tag returns the resource of the route: what follows /v1/.
 func (r Route) tag() string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(r.Path, "/v1/"), "/")
 	return name
 }
+
+// safe reports whether a request of the route only reads, and may be repeated.
+func (r Route) safe() bool { return r.Method == http.MethodGet && !r.Stream }
 
 // operation describes the route for the OpenAPI document, with the schemas of to.
 func (a *API) operation(to huma.API, r Route) huma.Operation {
@@ -100,6 +119,8 @@ func (a *API) operation(to huma.API, r Route) huma.Operation {
 
 func (r Route) describe() string {
 	switch {
+	case r.Worker:
+		return fmt.Sprintf("Requires the role %s, or the role worker.", r.Role)
 	case r.Actor:
 		return fmt.Sprintf("Requires the role %s, or a token of the actor.", r.Role)
 	case r.Role == Anyone:
@@ -123,6 +144,10 @@ func by[I, O any](handler func(*API, context.Context, *I) (*O, error)) binding {
 				return nil, a.problem(requestOf(ctx), err)
 			}
 			out, err := handler(a, a.acting(ctx, r, in), in)
+			if err != nil && r.safe() && isTrouble(err) && ctx.Err() == nil { // for example, an idle connection was closed
+				unit.Pause(ctx, 1)
+				out, err = handler(a, ctx, in)
+			}
 			if err != nil {
 				return nil, a.problem(requestOf(ctx), err)
 			}

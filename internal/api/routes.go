@@ -18,18 +18,20 @@ var Routes = []Route{
 	get("/v1/instances", Viewer, "list-instances", "List instances", by((*API).listInstances)),
 	post("/v1/instances", Operator, "start-instance", "Start an instance", by((*API).startInstance)).created(),
 	post("/v1/instances/batch", Operator, "start-instances", "Start several instances in one transaction", by((*API).startInstances)).created(),
-	post("/v1/instances/actions", Operator, "act-on-instances", "Cancel, terminate, retry or delete several instances", by((*API).actOnInstances)),
+	post("/v1/instances/actions", Operator, "act-on-instances", "Cancel, terminate, retry, run now or delete several instances", by((*API).actOnInstances)),
 	post("/v1/instances/purge", Admin, "purge-instances", "Purge old finished instances", by(purges(machines, (*fsm.Machines).Purge, (*fsm.Machines).PurgeDead))).streaming(),
 	get("/v1/instances/{id}", Viewer, "get-instance", "Get an instance", by((*API).getInstance)),
 	get("/v1/instances/{id}/children", Viewer, "list-children", "List the children of an instance, newest first", by((*API).listChildren)),
 	get("/v1/instances/{id}/signals", Viewer, "list-signals", "List the inbox of an instance", by((*API).listSignals)),
 	get("/v1/instances/{id}/history", Viewer, "get-history", "Get the history of an instance", by((*API).getHistory)),
+	get("/v1/instances/{id}/journal", Viewer, "get-journal", "Get the journal of a durable function", by((*API).getJournal)),
 	get("/v1/instances/{id}/wait", Viewer, "wait-instance", "Wait until an instance is finished", by((*API).waitInstance)).streaming(),
 	post("/v1/instances/{id}/signals", Operator, "signal-instance", "Send a signal to an instance", by((*API).signalInstance)).created(),
 	post("/v1/instances/{id}/cancel", Operator, "cancel-instance", "Cancel an instance and its children, or run its cancel step", by((*API).cancelInstance)),
 	post("/v1/instances/{id}/terminate", Operator, "terminate-instance", "Cancel an instance and its children without running its cancel step", by((*API).terminateInstance)),
 	remove("/v1/instances/{id}", Operator, "delete-instance", "Delete a finished instance with its history", by(deletes(machines, (*fsm.Machines).Delete))),
 	post("/v1/instances/{id}/retry", Operator, "retry-instance", "Retry a failed, cancelled or quarantined instance", by(changes(machines, (*fsm.Machines).RetryIn))),
+	post("/v1/instances/{id}/run", Operator, "run-instance", "Run an instance now that waits for its due time or for another attempt", by(changes(machines, (*fsm.Machines).RunNowIn))),
 
 	get("/v1/schedules", Viewer, "list-schedules", "List schedules by name", by((*API).listSchedules)),
 	get("/v1/ticks", Viewer, "list-ticks", "List the next ticks of a cron expression or an interval", by((*API).previewTicks)),
@@ -43,18 +45,24 @@ var Routes = []Route{
 
 	get("/v1/hooks", Viewer, "list-hooks", "List hooks, newest first", by((*API).listHooks)),
 	post("/v1/hooks", Operator, "trigger-hook", "Trigger a hook", by((*API).triggerHook)).created(),
-	post("/v1/hooks/actions", Operator, "act-on-hooks", "Cancel, retry or delete several hooks", by((*API).actOnHooks)),
+	post("/v1/hooks/actions", Operator, "act-on-hooks", "Cancel, retry, run now or delete several hooks", by((*API).actOnHooks)),
 	post("/v1/hooks/purge", Admin, "purge-hooks", "Purge old finished hooks", by(purges(hooks, (*hook.Admin).Purge, (*hook.Admin).PurgeDead))).streaming(),
 	get("/v1/hooks/{id}", Viewer, "get-hook", "Get a hook", by((*API).getHook)),
 	remove("/v1/hooks/{id}", Operator, "delete-hook", "Delete a hook that is not running, with its attempts", by(deletes(hooks, (*hook.Admin).Delete))),
 	post("/v1/hooks/{id}/retry", Operator, "retry-hook", "Retry a hook now, from its first attempt", by(changes(hooks, (*hook.Admin).RetryIn))),
+	post("/v1/hooks/{id}/run", Operator, "run-hook", "Run a hook now that waits for its due time or for another attempt", by(changes(hooks, (*hook.Admin).RunNowIn))),
 	post("/v1/hooks/{id}/cancel", Operator, "cancel-hook", "Cancel a hook", by(changes(hooks, (*hook.Admin).CancelIn))),
 	post("/v1/hooks/{id}/replay", Operator, "replay-hook", "Trigger a copy of a hook", by((*API).replayHook)).created(),
 
 	get("/v1/dead", Viewer, "list-dead", "List dead letters, newest first or grouped by error", by((*API).listDead)),
 	post("/v1/dead/retry", Operator, "retry-dead", "Retry dead letters", by((*API).retryDead)),
 
+	get("/v1/pauses", Viewer, "list-pauses", "List what is paused", by((*API).listPauses)),
+	put("/v1/pauses/{name}", Operator, "set-pause", "Pause a queue, a definition, a hook, alarms or tasks in all processes", by((*API).setPause)),
+	remove("/v1/pauses/{name}", Operator, "remove-pause", "Resume what is paused", by((*API).removePause)),
+
 	get("/v1/overview", Viewer, "get-overview", "Get the amount and the throughput of work", by((*API).getOverview)),
+	get("/v1/verdict", Viewer, "get-verdict", "Get the problems that need an operator", by((*API).getVerdict)),
 	get("/v1/upcoming", Viewer, "list-upcoming", "List upcoming work", by((*API).listUpcoming)),
 	get("/v1/stream", Viewer, "stream-changes", "Stream changes as server-sent events", by((*API).streamChanges)).streaming(),
 
@@ -74,12 +82,13 @@ var Routes = []Route{
 
 	get("/v1/tasks", Viewer, "list-tasks", "List tasks, newest first", by((*API).listTasks)),
 	post("/v1/tasks", Operator, "enqueue-task", "Enqueue a task", by((*API).enqueueTask)).created(),
-	post("/v1/tasks/actions", Operator, "act-on-tasks", "Cancel, retry or delete several tasks", by((*API).actOnTasks)),
+	post("/v1/tasks/actions", Operator, "act-on-tasks", "Cancel, retry, run now or delete several tasks", by((*API).actOnTasks)),
 	post("/v1/tasks/purge", Admin, "purge-tasks", "Purge old finished tasks and old errors of tasks", by((*API).purgeTasks)).streaming(),
 	get("/v1/tasks/errors", Viewer, "list-task-errors", "List errors of tasks, newest first", by((*API).listTaskErrors)),
 	get("/v1/tasks/{id}", Viewer, "get-task", "Get a task with its errors", by((*API).getTask)),
 	post("/v1/processes/{name}", Operator, "start-process", "Start a business process", by((*API).startProcess)).created(),
 	post("/v1/tasks/{id}/retry", Operator, "retry-task", "Retry a task now, from its first attempt", by(changes(tasks, (*task.Admin).RetryIn))),
+	post("/v1/tasks/{id}/run", Operator, "run-task", "Run a task now that waits for its due time or for another attempt", by(changes(tasks, (*task.Admin).RunNowIn))),
 	remove("/v1/tasks/{id}", Operator, "delete-task", "Delete a task that is not running", by(deletes(tasks, (*task.Admin).Delete))),
 	post("/v1/tasks/{id}/cancel", Operator, "cancel-task", "Cancel a task", by(changes(tasks, (*task.Admin).CancelIn))),
 
@@ -122,6 +131,12 @@ var Routes = []Route{
 
 	get("/v1/audit", Operator, "list-audit", "List entries of the audit log, newest first", by((*API).listAudit)),
 	post("/v1/audit/trim", Admin, "trim-audit", "Trim old entries of the audit log", by((*API).trimAudit)).streaming(),
+
+	post("/v1/worker/sessions", Operator, "open-worker-session", "Open a session of a worker", by((*API).openWorkerSession)).byWorker().created(),
+	remove("/v1/worker/sessions/{id}", Operator, "close-worker-session", "Close a session of a worker and return its work", by((*API).closeWorkerSession)).byWorker(),
+	post("/v1/worker/exchange", Operator, "exchange-work", "Send outcomes and fetch work, waiting for it if there are no outcomes", by((*API).exchangeWork)).byWorker().streaming(),
+	post("/v1/worker/beat", Operator, "beat-worker", "Send a heartbeat of a worker", by((*API).beatWorker)).byWorker(),
+	post("/v1/worker/release", Operator, "release-work", "Return work that was not started", by((*API).releaseWork)).byWorker().empty(),
 
 	get("/v1/search", Viewer, "search", "Search by prefix of an id or by name", by((*API).search)),
 	get("/v1/facets/{kind}", Viewer, "get-facets", "List values for filters", by((*API).getFacets)),

@@ -20,6 +20,7 @@ type Task struct {
 	Payload        json.RawMessage `json:"payload,omitempty" doc:"Omitted from lists."`
 	Attempts       int             `json:"attempts"`
 	Crashes        int             `json:"crashes"`
+	Error          string          `json:"error,omitempty" doc:"Last error."`
 	Outcome        json.RawMessage `json:"outcome,omitempty" doc:"Outcome that its handler has not processed."`
 	Worker         string          `json:"worker,omitempty"`
 	EnqueuedAt     Time            `json:"enqueued_at"`
@@ -81,7 +82,15 @@ func (a *API) listTasks(ctx context.Context, in *taskFilter) (*List[Task], error
 	}
 	rows, _, err := a.tasks.List(ctx, task.Filter{IDs: ids}, "", len(ids))
 	slices.SortFunc(rows, func(a, b task.Record) int { return slices.Index(ids, a.ID) - slices.Index(ids, b.ID) })
-	return page(requestOf(ctx), rows, next, showTaskRow), err
+	if err != nil {
+		return nil, err
+	}
+	last, err := a.inspect.TaskErrors(ctx, ids)
+	list := page(requestOf(ctx), rows, next, showTaskRow)
+	for i := range list.Body.Data {
+		list.Body.Data[i].Error = last[list.Body.Data[i].ID]
+	}
+	return list, err
 }
 
 // shownErrors is the maximum number of errors that are shown with a task.
@@ -99,6 +108,9 @@ func (a *API) getTask(ctx context.Context, in *ByID) (*One[Task], error) {
 	}
 	for _, e := range errs {
 		shown.Errors = append(shown.Errors, showTaskError(e))
+	}
+	if len(shown.Errors) > 0 {
+		shown.Error = shown.Errors[0].Message
 	}
 	attempts, err := a.tasks.Attempts(ctx, in.ID)
 	if err != nil {
@@ -124,7 +136,7 @@ func (a *API) listTaskErrors(ctx context.Context, in *taskErrorFilter) (*List[Ta
 
 // TaskBulk requests an action on many tasks.
 type TaskBulk struct {
-	Action string `json:"action" enum:"cancel,retry,delete"`
+	Action string `json:"action" enum:"cancel,retry,run,delete" doc:"Action. run makes tasks due now that wait for their due time or for another attempt."`
 	Many[TaskMatch]
 }
 
@@ -137,7 +149,7 @@ func (a *API) actOnTasks(ctx context.Context, in *Posted[TaskBulk]) (*Done[BulkR
 	if err != nil {
 		return nil, err
 	}
-	act := map[string]func(*perdure.Tx, string) error{"cancel": a.tasks.CancelIn, "retry": a.tasks.RetryIn, "delete": a.tasks.DeleteIn}
+	act := map[string]func(*perdure.Tx, string) error{"cancel": a.tasks.CancelIn, "retry": a.tasks.RetryIn, "run": a.tasks.RunNowIn, "delete": a.tasks.DeleteIn}
 	return a.onEach(ctx, in.Key, in.Body, tasks, act[in.Body.Action])
 }
 

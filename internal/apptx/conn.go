@@ -23,7 +23,7 @@ func (c *conn) run(ctx context.Context, query string, fn func(ctx context.Contex
 	if err := c.guard.Before(query); err != nil {
 		return func() {}, err
 	}
-	ctx, stop = sqldb.Merge(ctx, c.guard.Context())
+	ctx, stop = sqldb.Using(ctx, c.guard)
 	err = fn(ctx)
 	if !errors.Is(err, driver.ErrSkip) {
 		c.guard.After(query, err)

@@ -18,7 +18,10 @@ type stmt struct {
 }
 
 // Close implements driver.Stmt.
-func (s *stmt) Close() error { return s.inner.Close() }
+func (s *stmt) Close() error {
+	defer s.conn.guard.Use()()
+	return s.inner.Close()
+}
 
 // NumInput implements driver.Stmt.
 func (s *stmt) NumInput() int { return s.inner.NumInput() }

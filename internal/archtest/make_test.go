@@ -34,11 +34,12 @@ func variable(t *testing.T, name string) string {
 // decides only how the tests run.
 var testSteps = []string{
 	`PERDURE_TEST_ONLY=postgres,mysql go test -skip '$(PLAIN)' $(SERVED)`,
-	`go test -run '$(PLAIN)' $(PLAIN_PACKAGES)`,
+	`PERDURE_TEST_POOL=1 go test -run 'Test(Rows|Functions|TheRows)' ./internal/test/kinds`, // again, on pools of the application
+	`all=$$(go list ./...) && without=$$(go list $(UNRACED) $(SERVED)) && go test $(RACE) -skip '$(PLAIN)' $(LONGEST) $$(echo "$$all" | grep -vxF "$$without")`,
 	`go test $(UNRACED)`,
 	`PERDURE_TEST_ONLY=sqlite go test $(RACE) -skip '$(PLAIN)' $(SERVED)`,
-	`all=$$(go list ./...) && without=$$(go list $(UNRACED) $(SERVED)) && go test $(RACE) -skip '$(PLAIN)' $(LONGEST) $$(echo "$$all" | grep -vxF "$$without")`,
-	`cd internal/test/stacks && go test -ldflags='-s -w' ./...`,
+	`go test -run '$(PLAIN)' $(PLAIN_PACKAGES)`,
+	`cd internal/test/stacks && CGO_ENABLED=0 go test -ldflags='-s -w' ./...`,
 }
 
 var (

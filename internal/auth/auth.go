@@ -140,7 +140,7 @@ func (a *Access) verify(r *http.Request, secret string) (store.Token, error) {
 
 // find returns the token of a hash if it is valid now.
 func (a *Access) find(ctx context.Context, hash [32]byte) (t store.Token, good bool, err error) {
-	err = a.read(ctx, a.rt.Store.FindToken(hash[:], a.rt.Now(), func(row store.Token) {
+	err = a.lookup(ctx, a.rt.Store.FindToken(hash[:], a.rt.Now(), func(row store.Token) {
 		t, good = row, subtle.ConstantTimeCompare(row.Hash, hash[:]) == 1
 	}))
 	if err != nil {
@@ -167,6 +167,17 @@ func (a *Access) touch(ctx context.Context, t store.Token) {
 
 func (a *Access) read(ctx context.Context, stmts ...sqldb.Stmt) error {
 	return a.run(ctx, sqldb.Read, stmts)
+}
+
+// lookup reads one value. It repeats the read once if the database failed: the connection
+// may have been closed while it was idle.
+func (a *Access) lookup(ctx context.Context, stmt sqldb.Stmt) error {
+	err := a.read(ctx, stmt)
+	if (sqldb.IsTransient(err) || sqldb.IsUnavailable(err)) && ctx.Err() == nil {
+		unit.Pause(ctx, 1)
+		err = a.read(ctx, stmt)
+	}
+	return err
 }
 
 // change runs a change of an operator as a unit of work.

@@ -14,7 +14,7 @@ import (
 // Any reports whether any API token is valid now.
 func (a *Access) Any(ctx context.Context) (bool, error) {
 	var found bool
-	if err := a.read(ctx, a.rt.Store.AnyToken(a.rt.Now(), &found)); err != nil {
+	if err := a.lookup(ctx, a.rt.Store.AnyToken(a.rt.Now(), &found)); err != nil {
 		return false, fmt.Errorf("read tokens: %w", err)
 	}
 	return found, nil
@@ -28,7 +28,7 @@ func (a *Access) local(ctx context.Context, r *http.Request) (Principal, error) 
 		return Principal{}, ErrUnauthenticated
 	}
 	var ever bool
-	if err := a.read(ctx, a.rt.Store.EverToken(&ever)); err != nil {
+	if err := a.lookup(ctx, a.rt.Store.EverToken(&ever)); err != nil {
 		return Principal{}, fmt.Errorf("read tokens: %w", err)
 	}
 	if ever {

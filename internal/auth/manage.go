@@ -40,8 +40,11 @@ func (a *Access) Create(ctx context.Context, name string, role Role, good time.D
 	if err := edge.Name("name", name); err != nil {
 		return Issued{}, err
 	}
+	if role == Worker {
+		return a.CreateWorker(ctx, name, WorkerScope{}, good)
+	}
 	if role < Viewer || role > Admin {
-		return Issued{}, fault.Invalidf("role", "must be viewer, operator or admin")
+		return Issued{}, fault.Invalidf("role", "must be worker, viewer, operator or admin")
 	}
 	return a.issue(ctx, store.Token{Kind: store.APIToken, Name: name, Role: role.String()}, apiPrefix, nil, good)
 }
@@ -107,7 +110,7 @@ func (a *Access) issue(ctx context.Context, t store.Token, prefix string, idle *
 func madeToken(t store.Token) audit.Target {
 	after, _ := json.Marshal(map[string]*string{ // only strings
 		"kind": &t.Kind, "name": &t.Name, "role": &t.Role,
-		"actor_type": t.ActorType, "actor_id": t.ActorID, "caller_kind": t.CallerKind, "caller_id": t.CallerID,
+		"scope": t.Scope, "actor_type": t.ActorType, "actor_id": t.ActorID, "caller_kind": t.CallerKind, "caller_id": t.CallerID,
 	})
 	return audit.Target{Kind: "tokens", ID: t.ID, After: after}
 }

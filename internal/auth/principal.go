@@ -1,18 +1,23 @@
 package auth
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Role is a set of permissions. Each role includes the permissions of the roles before it.
+// Role is a set of permissions. Each role except Worker includes the permissions of the roles
+// before it.
 type Role int
 
 // The roles.
 const (
 	// Anyone needs no authentication.
 	Anyone Role = iota
+	// Worker may do work of the server over the worker protocol, within its scope, and nothing
+	// else. The roles after it do not include it: see Route.Worker of package api.
+	Worker
 	// Viewer may read.
 	Viewer
 	// Operator may also start, signal, send, retry, cancel and move timers.
@@ -21,7 +26,7 @@ const (
 	Admin
 )
 
-var roleNames = map[Role]string{Anyone: "anyone", Viewer: "viewer", Operator: "operator", Admin: "admin"}
+var roleNames = map[Role]string{Anyone: "anyone", Worker: "worker", Viewer: "viewer", Operator: "operator", Admin: "admin"}
 
 // String returns the role's name.
 func (r Role) String() string { return roleNames[r] }
@@ -38,7 +43,7 @@ func (r *Role) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("role must be viewer, operator or admin, got %q", text)
+	return fmt.Errorf("role must be worker, viewer, operator or admin, got %q", text)
 }
 
 // ActorScope is the one actor, and the caller, that a token is for.
@@ -59,6 +64,8 @@ type Principal struct {
 	// Actor is set for an actor token, whose role is Anyone. The token opens only the routes
 	// of that actor.
 	Actor *ActorScope
+	// Scope limits what a principal with the role Worker may serve. Nil: everything.
+	Scope *WorkerScope
 }
 
 func principal(t store.Token) (Principal, error) {
@@ -72,6 +79,11 @@ func principal(t store.Token) (Principal, error) {
 	}
 	if err := p.Role.UnmarshalText([]byte(t.Role)); err != nil {
 		return Principal{}, fmt.Errorf("read token: %w", err)
+	}
+	if t.Scope != nil && p.Role == Worker {
+		if err := json.Unmarshal([]byte(*t.Scope), &p.Scope); err != nil {
+			return Principal{}, fmt.Errorf("read scope of token: %w", err)
+		}
 	}
 	return p, nil
 }

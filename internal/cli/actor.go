@@ -19,7 +19,7 @@ import (
 
 func (a *app) actor() *cobra.Command {
 	return a.group("actor", "Spawn, list, show and change actors and their timers",
-		a.actorSpawn(), a.actorSend(), a.actorShow(), a.actorList(), a.actorTimers(), a.actorLog(), a.actorStop(), a.actorReset(), a.actorTypes(), a.actorRegister())
+		a.actorSpawn(), a.actorSend(), a.actorShow(), a.actorList(), a.actorTimers(), a.actorLog(), a.actorStop(), a.actorResume(), a.actorReset(), a.actorDelete(), a.actorTypes(), a.actorRegister())
 }
 
 // machineFlags name the file of a statechart that is not stored in the database.

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 
 	"github.com/spf13/cobra"
 
@@ -111,11 +113,29 @@ func (a *app) actorReset() *cobra.Command {
 }
 
 func (a *app) actorStop() *cobra.Command {
-	return a.actorAct("stop <type>/<id>", "Stop an actor and remove its timers and invocations", 1,
-		func(cmd *cobra.Command, c *client, ref actor.Ref, by string, _ []string) error {
-			if err := c.post(cmd.Context(), actorPath(ref)+"/stop?"+parameters("caller", by).Encode(), nil, nil); err != nil {
-				return err
-			}
-			return a.show(map[string]any{"stopped": ref}, func(w io.Writer) { fmt.Fprintf(w, "%s is stopped\n", plain(ref.String())) })
-		})
+	return a.actorChange("stop <type>/<id>", "Stop an actor and remove its timers and invocations", "stopped", func(ctx context.Context, c *client, path, by string) error {
+		return c.post(ctx, path+"/stop?"+parameters("caller", by).Encode(), nil, nil)
+	})
+}
+
+func (a *app) actorResume() *cobra.Command {
+	return a.actorChange("resume <type>/<id>", "Resume a quarantined actor", "resumed", func(ctx context.Context, c *client, path, by string) error {
+		return c.post(ctx, path+"/resume?"+parameters("caller", by).Encode(), nil, nil)
+	})
+}
+
+func (a *app) actorDelete() *cobra.Command {
+	return a.actorChange("delete <type>/<id>", "Delete an actor with its log, timers and tokens", "deleted", func(ctx context.Context, c *client, path, _ string) error {
+		return c.do(ctx, http.MethodDelete, path, nil, nil)
+	})
+}
+
+// actorChange returns a command that changes the status of an actor.
+func (a *app) actorChange(use, short, changed string, change func(ctx context.Context, c *client, path, by string) error) *cobra.Command {
+	return a.actorAct(use, short, 1, func(cmd *cobra.Command, c *client, ref actor.Ref, by string, _ []string) error {
+		if err := change(cmd.Context(), c, actorPath(ref), by); err != nil {
+			return err
+		}
+		return a.show(map[string]any{changed: ref}, func(w io.Writer) { fmt.Fprintf(w, "%s is %s\n", plain(ref.String()), changed) })
+	})
 }

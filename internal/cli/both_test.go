@@ -36,33 +36,41 @@ var scenes = map[string][]scene{
 	"hook list":   {{args: ""}, {args: "--namespace shop --status failed"}, {args: "--limit 1"}, {args: "--status sleepy", code: exitUsage}, {args: "--cursor ?", code: exitUsage}},
 	"hook show":   {{args: "bad"}, {args: "nobody", code: exitNotFound}, {args: "..", code: exitNotFound}, {args: "{empty}", code: exitUsage}},
 	"hook retry":  {{args: "bad tomorrow"}, {args: "nobody bad", code: exitNotFound}},
+	"hook run":    {{args: "tomorrow"}, {args: "bad", code: exitConflict}},
 	"hook cancel": {{args: "tomorrow"}, {args: "good", code: exitConflict}},
 	"hook delete": {{args: "tomorrow"}, {args: "nobody", code: exitNotFound}},
 	"hook purge":  {{args: "--older-than 0s"}, {args: "--older-than 0s --dead"}, {args: "", code: exitUsage}},
 
-	"fsm list":        {{args: ""}, {args: "--live --limit 1"}, {args: "--finished failed"}, {args: "--finished asleep", code: exitUsage}},
-	"fsm show":        {{args: "{failed}"}, {args: "{waiting}"}, {args: "{missing}", code: exitNotFound}, {args: "nobody", code: exitUsage}},
+	"fsm list":        {{args: ""}, {args: "--live --limit 1"}, {args: "--finished failed"}, {args: "--finished asleep", code: exitUsage}, {args: "--status retrying,scheduled"}, {args: "--status asleep", code: exitUsage}},
+	"fsm show":        {{args: "{failed}"}, {args: "{waiting}"}, {args: "{missing}", code: exitNotFound}, {args: "nobody", code: exitNotFound}},
 	"fsm start":       {{args: `door --state "ann"`, made: []string{"id"}}, {args: `door --state "ann" --unique taken`}, {args: "window", code: exitNotFound}, {args: "door --state {", code: exitUsage}},
 	"fsm signal":      {{args: `{waiting} key --payload "right" --key 1`}, {args: "{missing} key", code: exitNotFound}, {args: "{failed} key", code: exitConflict}},
 	"fsm cancel":      {{args: "{waiting}"}, {args: "{failed}", code: exitConflict}},
 	"fsm terminate":   {{args: "{waiting} --reason enough"}, {args: "{missing}", code: exitNotFound}},
 	"fsm retry":       {{args: "{failed}"}, {args: "{waiting}", code: exitConflict}},
+	"fsm run":         {{args: "{later}"}, {args: "{waiting}", code: exitConflict}, {args: "{missing}", code: exitNotFound}},
 	"fsm delete":      {{args: "{failed}"}, {args: "{waiting}", code: exitConflict}},
 	"fsm purge":       {{args: "--older-than 0s"}, {args: "--older-than 0s --dead"}},
 	"fsm definitions": {{args: ""}},
 	"fsm schedules":   {{args: ""}},
 	"fsm wait":        {{args: "{done}"}, {args: "{failed}", code: exitFailure}, {args: "{waiting} --timeout 1ms", code: exitTimeout}, {args: "{missing}", code: exitNotFound}},
 	"fsm history":     {{args: "{failed}"}, {args: "{waiting}"}, {args: "{missing}", code: exitNotFound}},
+	"fsm journal":     {{args: "{failed}"}, {args: "{missing}", code: exitNotFound}},
 
 	"schedule list":   {{args: ""}},
 	"schedule pause":  {{args: "nightly"}, {args: "nobody", code: exitNotFound}},
 	"schedule resume": {{args: "nightly"}, {args: "nobody", code: exitNotFound}},
 	"schedule run":    {{args: "nightly", made: []string{"id"}}, {args: "nobody", code: exitNotFound}},
 
+	"pause":      {{args: "queue:mail --until 2199-01-01T00:00:00Z --reason down", made: []string{"at", "actor"}}, {args: "mail", code: exitUsage}},
+	"pause list": {{args: ""}},
+	"resume":     {{args: "queue:mail hook:send"}, {args: "mail", code: exitUsage}},
+
 	"task list":    {{args: ""}, {args: "--type email --status failed"}, {args: "--status sleepy", code: exitUsage}},
 	"task show":    {{args: "1"}, {args: "99", code: exitNotFound}, {args: "x", code: exitUsage}},
 	"task enqueue": {{args: `email {"n":1}`}, {args: "email [1]", code: exitUsage}},
 	"task retry":   {{args: "2"}, {args: "99", code: exitNotFound}},
+	"task run":     {{args: "3"}, {args: "1", code: exitConflict}},
 	"task cancel":  {{args: "3"}, {args: "1", code: exitConflict}},
 	"task delete":  {{args: "1"}, {args: "4711", code: exitNotFound}},
 	"task errors":  {{args: ""}, {args: "--task 1"}},
@@ -85,6 +93,8 @@ var scenes = map[string][]scene{
 	"actor spawn":       {{args: "trial/9"}, {args: "trial/1", code: exitConflict}, {args: "nothing/1", code: exitNotFound}},
 	"actor send":        {{args: "trial/1 PAY --key k"}, {args: "trial/nobody PAY", code: exitNotFound}, {args: "trial/3 PAY", code: exitConflict}},
 	"actor stop":        {{args: "trial/1"}, {args: "trial/3", code: exitConflict}},
+	"actor resume":      {{args: "trial/4"}, {args: "trial/1", code: exitConflict}, {args: "trial/nobody", code: exitNotFound}},
+	"actor delete":      {{args: "trial/3"}, {args: "trial/nobody", code: exitNotFound}},
 	"actor reset":       {{args: "trial/1 --step 1"}, {args: "trial/1 --step 99", code: exitUsage}},
 	"actor register":    {{args: "lamp {chart}"}, {args: "lamp {bad}", code: exitFailure}},
 	"actor timers move": {{args: "trial/1 {timer} --to 2199-01-01T00:00:00Z", made: []string{"updated_at", "scheduled_at"}}, {args: "trial/1 nothing --to 2199-01-01T00:00:00Z", code: exitNotFound}},
@@ -114,7 +124,7 @@ var scenes = map[string][]scene{
 	"dead retry":  {{args: "bad --kind hooks"}, {args: "--kind hooks --error nothing --dry-run"}, {args: "", code: exitUsage}},
 	"nodes":       {{args: ""}},
 	"nodes drain": {{args: "n"}, {args: "nobody", code: exitNotFound}},
-	"status":      {{args: ""}},
+	"status":      {{args: "", made: []string{"now"}}},
 }
 
 // A new command needs a decision: it uses the API and is tested both ways, or the table
@@ -249,13 +259,14 @@ func (b *both) prepare(nodes, past string) {
 	do("fsm", "signal", failed, "key", "--payload", `"wrong"`)
 	do("fsm", "signal", done, "key", "--payload", `"right"`)
 	serve(b.T, dsn)
+	later := do("fsm", "start", "door", "--state", `"di"`, "--delay", "24h")["id"].(string)
 	do("task", "enqueue", "email", `{"n": 1}`)
 	do("task", "enqueue", "db_function", `{"db_function": "no.such"}`)
 	do("task", "enqueue", "email", `{"n": 2}`, "--delay", "24h")
 	work(b.T, dsn, new(atomic.Int32))
 	chart := chartFile(b.T, strings.Replace(trialChart, `, "actions": {"type": "receipt", "params": {"to": "ann"}}`, "", 1))
 	do("actor", "register", "trial", chart)
-	for _, id := range []string{"trial/1", "trial/2", "trial/3"} {
+	for _, id := range []string{"trial/1", "trial/2", "trial/3", "trial/4"} {
 		do("actor", "spawn", id, "--as", "client/ann")
 	}
 	do("actor", "stop", "trial/3")
@@ -273,13 +284,16 @@ func (b *both) prepare(nodes, past string) {
 		access, err := auth.New(eng, nil)
 		enginetest.NoError(b.T, err)
 		enginetest.NoError(b.T, eng.Update(b.Context(), func(tx *perdure.Tx) error {
+			if _, err := tx.Exec("update " + strings.Replace(nodes, "nodes", "actors", 1) + " set status = 'quarantined', reason = 'damaged' where id = '4'"); err != nil {
+				return err
+			}
 			_, err := tx.Exec("insert into " + nodes + " (id, host, pid, version, roles, work, running, started_at, seen_at) values ('n', 'h', 1, 'v', '[]', '[]', '[]', " + past + ", " + past + ")")
 			return err
 		}))
 		_, err = access.CreateActor(b.Context(), auth.ActorScope{Type: "cart", ID: "1", CallerKind: "client", CallerID: "ada"}, 0)
 		enginetest.NoError(b.T, err)
 	})
-	b.names = strings.NewReplacer("{failed}", failed, "{done}", done, "{waiting}", waiting, "{missing}", "01900000-0000-7000-8000-000000000000", "{timer}", timer, "{token}", token,
+	b.names = strings.NewReplacer("{failed}", failed, "{done}", done, "{later}", later, "{waiting}", waiting, "{missing}", "01900000-0000-7000-8000-000000000000", "{timer}", timer, "{token}", token,
 		"{chart}", chart, "{bad}", chartFile(b.T, `{"id":"x","initial":"nowhere","states":{"a":{}}}`), "{empty}", "", "{first}", stamp(1), "{ahead}", stamp(99))
 	// The first use of a token is stored with it, and the next ones are not for some minutes.
 	url, end := serveAPI(b.T, dsn)

@@ -54,7 +54,7 @@ func environment(env []string) map[string]string {
 
 func (a *app) root() *cobra.Command {
 	root := a.group("perdure", "Run durable background work on SQL databases",
-		a.migrate(), a.token(), a.keys(), a.outbox(), a.hooks(), a.fsm(), a.schedule(), a.task(), a.actor(), a.alarm(), a.chart(), a.bench(), a.serve(), a.dev(), a.status(), a.nodes(), a.dead(), a.audit(), a.doctor(), a.healthcheck(), a.version())
+		a.migrate(), a.token(), a.keys(), a.outbox(), a.hooks(), a.fsm(), a.schedule(), a.pause(), a.resume(), a.task(), a.actor(), a.alarm(), a.chart(), a.bench(), a.serve(), a.dev(), a.status(), a.nodes(), a.dead(), a.audit(), a.doctor(), a.healthcheck(), a.version())
 	root.Long = "Perdure runs durable background work on the SQL database that you already have.\n\n" +
 		"The environment can set every flag: PERDURE_LIMIT sets --limit, and PERDURE_LIMIT_FILE\n" +
 		"names a file with its value. PERDURE_DATABASE_URL or DATABASE_URL sets --dsn.\n\n" +

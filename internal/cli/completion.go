@@ -22,7 +22,7 @@ var completionTime = 2 * time.Second
 var completes = map[string][2]string{
 	"hook show": {"/v1/hooks", "id"}, "hook retry": {"/v1/hooks", "id"}, "hook cancel": {"/v1/hooks", "id"}, "hook delete": {"/v1/hooks", "id"},
 	"fsm show": {"/v1/instances", "id"}, "fsm retry": {"/v1/instances", "id"}, "fsm cancel": {"/v1/instances", "id"}, "fsm signal": {"/v1/instances", "id"},
-	"fsm wait": {"/v1/instances", "id"}, "fsm history": {"/v1/instances", "id"}, "schedule pause": {"/v1/schedules", "name"},
+	"fsm wait": {"/v1/instances", "id"}, "fsm history": {"/v1/instances", "id"}, "fsm journal": {"/v1/instances", "id"}, "schedule pause": {"/v1/schedules", "name"},
 	"schedule resume": {"/v1/schedules", "name"}, "schedule run": {"/v1/schedules", "name"}, "fsm terminate": {"/v1/instances", "id"}, "fsm delete": {"/v1/instances", "id"},
 	"fsm start": {"/v1/definitions", "name"}, "task show": {"/v1/tasks", "id"}, "task retry": {"/v1/tasks", "id"}, "task cancel": {"/v1/tasks", "id"}, "task delete": {"/v1/tasks", "id"},
 	"nodes drain": {"/v1/nodes", "id"}, "outbox consumers reset": {"/v1/outbox/consumers", "name"}, "outbox consumers delete": {"/v1/outbox/consumers", "name"},

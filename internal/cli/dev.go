@@ -49,7 +49,7 @@ func (a *app) dev() *cobra.Command {
 	flags := cmd.Flags()
 	s.add(flags)
 	flags.Lookup("log-level").DefValue, s.level = "warn", "warn"
-	flags.StringVar(&data, "data", "data/dev.db", "SQLite file, if --dsn names no database; messages are stored in the same directory")
+	flags.StringVar(&data, "data", devData, "SQLite file, if --dsn names no database; messages are stored in the same directory")
 	flags.DurationVar(&d.every, "every", time.Second, "interval between two orders")
 	flags.Int64Var(&d.orders, "orders", 0, "number of orders after which the command ends (default: without limit)")
 	cmd.AddCommand(a.devMessages("mail", "email"), a.devMessages("sms", "sms"), a.devClock())
@@ -71,11 +71,16 @@ type devRun struct {
 
 // run serves and runs the shop, until the context is cancelled or the requested number of
 // orders is reached.
-func (d *devRun) run(ctx context.Context, p *process, n *node.Node) error {
+func (d *devRun) run(ctx context.Context, p *process, n *node.Node) (err error) {
 	d.process = p
 	if err := d.restoreTime(ctx); err != nil {
 		return errors.Join(err, n.Close())
 	}
+	forget, err := announce(filepath.Dir(d.sent), n.URL())
+	if err != nil {
+		return errors.Join(err, n.Close())
+	}
+	defer func() { err = errors.Join(err, forget()) }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	d.welcome(d.out, n.URL())
@@ -83,7 +88,7 @@ func (d *devRun) run(ctx context.Context, p *process, n *node.Node) error {
 	done := make(chan error, 2)
 	both.Go(func() { done <- p.shop.Run(ctx) })
 	both.Go(func() { done <- n.Run(ctx) })
-	err := d.watch(ctx, done)
+	err = d.watch(ctx, done)
 	cancel()
 	both.Wait()
 	close(done)
@@ -104,14 +109,14 @@ func (d *devRun) welcome(w io.Writer, url string) {
 	if url != defaultServer {
 		command += " --server " + url
 	}
-	command += " dev "
 	fmt.Fprintf(w, "perdure dev is running on %s\n\n", redacted(d.dsn))
 	table(w, [][]string{
 		{"  dashboard", url + "/"},
 		{"  machines", "curl -s '" + url + "/v1/instances?limit=3'"},
 		{"  start one", "curl -s " + url + "/v1/instances -H 'Content-Type: application/json' -d '" + `{"definition": "parcel","state":{"order":"A-1","item":"tea"}}` + "'"},
-		{"  read mail", "curl -s '" + url + "/v1/dev/messages?kind=email'   or: " + command + "mail | sms"},
-		{"  move time", command + "clock pause | resume | speed 20 | skip | forward 1h"},
+		{"  status", command + " status"},
+		{"  read mail", "curl -s '" + url + "/v1/dev/messages?kind=email'   or: " + command + " dev mail | sms"},
+		{"  move time", command + " dev clock pause | resume | speed 20 | skip | forward 1h"},
 		{"  end", "Ctrl-C"},
 	})
 	fmt.Fprintln(w)
@@ -222,7 +227,7 @@ func (a *app) devMessages(use, kind string) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: "List the " + map[string]string{"email": "email", "sms": "SMS"}[kind] + " messages that the sample shop sent", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.client(defaultServer)
+			c, err := a.devClient(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -258,7 +263,7 @@ func (a *app) devClock() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, err := a.client(defaultServer)
+			c, err := a.devClient(cmd.Context())
 			if err != nil {
 				return err
 			}

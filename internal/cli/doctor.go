@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/actor"
 	"github.com/perdure/perdure/internal/doctor"
 )
 
@@ -35,6 +36,9 @@ func (a *app) doctor() *cobra.Command {
 
 func (a *app) examine(ctx context.Context, options doctor.Options) (results []doctor.Result, err error) {
 	err = a.view(ctx, func(eng *perdure.Engine) (err error) {
+		options.Replay = func(ctx context.Context, found func(actor, problem string)) (int, error) {
+			return replay(ctx, eng, found)
+		}
 		results, err = doctor.Run(ctx, eng, options)
 		return err
 	})
@@ -42,6 +46,19 @@ func (a *app) examine(ctx context.Context, options doctor.Options) (results []do
 		return missing, nil
 	}
 	return results, err
+}
+
+// replay replays the actors whose statecharts are stored.
+func replay(ctx context.Context, eng *perdure.Engine, found func(actor, problem string)) (int, error) {
+	stubs, err := stubsOf(ctx, eng)
+	if err != nil {
+		return 0, err
+	}
+	actors, err := actor.New(eng, stubs)
+	if err != nil {
+		return 0, err
+	}
+	return actors.Verify(ctx, found)
 }
 
 var severityColors = map[doctor.Severity]int{doctor.OK: green, doctor.Warning: yellow, doctor.Broken: red}

@@ -45,7 +45,7 @@ const (
 // log. It also fails for a command that is listed as reading but changes the database.
 var effects = map[string]effect{
 	"actor list": reads, "actor log": reads, "actor show": reads, "actor timers": reads, "actor types": reads,
-	"actor register": acts, "actor reset": acts, "actor send": acts, "actor spawn": acts, "actor stop": acts,
+	"actor delete": acts, "actor register": acts, "actor reset": acts, "actor resume": acts, "actor send": acts, "actor spawn": acts, "actor stop": acts,
 	"actor timers fire": acts, "actor timers move": acts, "actor timers skip": acts,
 
 	"alarm list": reads, "alarm show": reads,
@@ -55,11 +55,11 @@ var effects = map[string]effect{
 
 	"dead": reads, "dead retry": acts,
 
-	"fsm definitions": reads, "fsm history": reads, "fsm list": reads, "fsm schedules": reads, "fsm show": reads, "fsm wait": reads,
-	"fsm cancel": acts, "fsm delete": acts, "fsm purge": acts, "fsm retry": acts, "fsm signal": acts, "fsm start": acts, "fsm terminate": acts,
+	"fsm definitions": reads, "fsm history": reads, "fsm journal": reads, "fsm list": reads, "fsm schedules": reads, "fsm show": reads, "fsm wait": reads,
+	"fsm cancel": acts, "fsm delete": acts, "fsm purge": acts, "fsm retry": acts, "fsm run": acts, "fsm signal": acts, "fsm start": acts, "fsm terminate": acts,
 
 	"hook list": reads, "hook show": reads,
-	"hook cancel": acts, "hook delete": acts, "hook purge": acts, "hook retry": acts,
+	"hook cancel": acts, "hook delete": acts, "hook purge": acts, "hook retry": acts, "hook run": acts,
 
 	"key generate": reads.alone(unneeded), "key status": reads.onDatabase(hasKeys), "key rotate": acts.onDatabase(hasKeys),
 
@@ -68,10 +68,12 @@ var effects = map[string]effect{
 	"outbox consumers": reads, "outbox consumers dead": reads, "outbox consumers list": reads, "outbox list": reads, "outbox status": reads, "outbox tail": reads, "outbox verify": reads.onDatabase(checks),
 	"outbox consumers delete": acts, "outbox consumers reset": acts, "outbox consumers retry": acts, "outbox consumers skip": acts, "outbox purge": acts, "outbox restart": acts.onDatabase("it runs after a restore, before servers start"),
 
+	"pause": acts, "pause list": reads, "resume": acts,
+
 	"schedule list": reads, "schedule pause": acts, "schedule resume": acts, "schedule run": acts,
 
 	"task errors": reads, "task lint": reads.onDatabase(checks), "task list": reads, "task show": reads,
-	"task cancel": acts, "task delete": acts, "task enqueue": acts, "task purge": acts, "task retry": acts,
+	"task cancel": acts, "task delete": acts, "task enqueue": acts, "task purge": acts, "task retry": acts, "task run": acts,
 
 	"token list": reads, "token create": acts, "token revoke": acts,
 

@@ -174,6 +174,7 @@ func (s *stage) hooksAndKeys() {
 	s.do("dead", "retry", "bad", "--kind", "hooks")
 	s.do("hook", "cancel", "tomorrow")
 	s.do("hook", "retry", "tomorrow")
+	s.do("hook", "run", "tomorrow")
 	s.do("hook", "delete", "tomorrow")
 	s.do("hook", "purge", "--older-than", "0s")
 	key := s.do("key", "generate", "2026-11")["key"].(string)
@@ -197,16 +198,21 @@ func (s *stage) instances() {
 	s.do("fsm", "signal", id, "key", "--payload", `"wrong"`)
 	serve(s.T, s.db.DSN)
 	s.do("fsm", "history", id)
+	s.do("fsm", "journal", id)
 	s.do("fsm", "wait", id)
 	s.do("schedule", "list")
 	s.do("schedule", "pause", "nightly")
 	s.do("schedule", "resume", "nightly")
 	s.do("schedule", "run", "nightly")
+	s.do("pause", "queue:mail")
+	s.do("pause", "list")
+	s.do("resume", "queue:mail")
 	s.do("fsm", "retry", id)
 	s.do("fsm", "cancel", id)
 	s.do("fsm", "terminate", id)
 	s.do("fsm", "delete", id)
 	s.do("fsm", "terminate", start())
+	s.do("fsm", "run", s.do("fsm", "start", "door", "--state", `"ann"`, "--delay", "1h")["id"].(string))
 	s.do("fsm", "purge", "--older-than", "0s")
 }
 
@@ -218,6 +224,7 @@ func (s *stage) tasks() {
 	for _, read := range []string{"list", "show " + id, "errors", "lint"} {
 		s.do(append([]string{"task"}, strings.Fields(read)...)...)
 	}
+	s.do("task", "run", later)
 	s.do("task", "retry", later)
 	s.do("task", "cancel", later)
 	s.do("task", "delete", later)
@@ -241,6 +248,14 @@ func (s *stage) actors() {
 	s.do("actor", "send", "trial/2", "PAY")
 	s.do("actor", "reset", "trial/2", "--step", "1")
 	s.do("actor", "stop", "trial/2")
+	withEngine(s.T, s.db.DSN, func(eng *perdure.Engine) {
+		enginetest.NoError(s.T, eng.Update(s.Context(), func(tx *perdure.Tx) error {
+			_, err := tx.Exec("update " + s.db.Table("perdure", "actors") + " set status = 'quarantined', reason = 'damaged' where id = '1'")
+			return err
+		}))
+	})
+	s.do("actor", "resume", "trial/1")
+	s.do("actor", "delete", "trial/1")
 }
 
 func (s *stage) alarms() {

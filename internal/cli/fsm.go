@@ -18,17 +18,21 @@ func (a *app) fsm() *cobra.Command {
 	return a.group("fsm", "List, show, start, signal and change instances",
 		a.fsmList(), a.fsmShow(), a.fsmStart(), a.fsmSignal(), a.fsmCancel(), a.fsmTerminate(),
 		a.each("retry", "Retry failed instances from the step at which they failed", "due now", posting("/v1/instances/", "/retry")),
+		a.each("run", "Run instances now that wait for a time or a retry", "due now", posting("/v1/instances/", "/run")),
 		a.each("delete", "Delete finished instances", "deleted", deleting("/v1/instances/")),
-		a.fsmPurge(), a.fsmDefinitions(), a.schedules("schedules"), a.fsmWait(), a.fsmHistory())
+		a.fsmPurge(), a.fsmDefinitions(), a.schedules("schedules"), a.fsmWait(), a.fsmHistory(), a.fsmJournal())
 }
 
 // ended are the final statuses of instances.
 var ended = []fsm.Status{fsm.Done, fsm.Stopped, fsm.Failed, fsm.Cancelled, fsm.Quarantined}
 
+// anyStatus are all statuses of instances.
+var anyStatus = append([]fsm.Status{fsm.Scheduled, fsm.Ready, fsm.Running, fsm.Retrying, fsm.Waiting, fsm.NoWorker}, ended...)
+
 func (a *app) fsmList() *cobra.Command {
 	var name, queue, parent string
 	var live bool
-	var statuses []string
+	var statuses, wanted []string
 	var p paging
 	cmd := &cobra.Command{
 		Use: "list", Short: "List instances, newest first", Args: cobra.NoArgs,
@@ -36,6 +40,10 @@ func (a *app) fsmList() *cobra.Command {
 			if err := oneOf("--finished", statuses, ended); err != nil {
 				return err
 			}
+			if err := oneOf("--status", wanted, anyStatus); err != nil {
+				return err
+			}
+			statuses = append(statuses, wanted...)
 			if live {
 				statuses = append(statuses, "live")
 			}
@@ -43,7 +51,7 @@ func (a *app) fsmList() *cobra.Command {
 			heading := []string{"ID", "DEFINITION", "STATUS", "STEP", "ATTEMPT", "FAILURES", "DUE", "ERROR"}
 			return showList(a, cmd, "/v1/instances", query, p, heading, func(i api.Instance) []string {
 				return []string{
-					i.ID, plain(fmt.Sprintf("%s@%d", i.Definition, i.Version)), string(i.Status), plain(i.Step), fmt.Sprint(i.Attempt), fmt.Sprint(i.Failures),
+					i.ID, plain(fmt.Sprintf("%s@%d", i.Definition, i.Version)), string(i.Status), plain(i.Step), fmt.Sprint(i.Attempt), failuresText(i),
 					moment(i.DueAt), plain(firstLine(i.Error)),
 				}
 			})
@@ -55,6 +63,7 @@ func (a *app) fsmList() *cobra.Command {
 	flags.StringVar(&parent, "parent", "", "filter by parent instance")
 	flags.BoolVar(&live, "live", false, "only unfinished instances")
 	flags.StringSliceVar(&statuses, "finished", nil, "filter by final status: one of "+joined(ended))
+	flags.StringSliceVar(&wanted, "status", nil, "filter by status: one of "+joined(anyStatus))
 	p.add(cmd, "instances", fsm.DefaultLimit, fsm.MaxLimit)
 	return cmd
 }
@@ -75,7 +84,7 @@ func describeInstance(w io.Writer, i api.Instance) {
 		{"status", statusText(i)},
 		{"step", plain(i.Step)},
 		{"attempt", fmt.Sprint(i.Attempt)},
-		{"failures", fmt.Sprint(i.Failures)},
+		{"failures", failuresText(i)},
 		{"crashes", fmt.Sprint(i.Crashes)},
 		{"queue", plain(i.Queue)},
 		{"created", moment(i.CreatedAt)},
@@ -213,6 +222,15 @@ func definitionRows(d api.Definition) (rows [][]string) {
 		rows = append(rows, []string{plain(d.Name), fmt.Sprint(v.Version), plain(v.Queue), plain(strings.Join(steps, ", ")), plain(v.OnCancel)})
 	}
 	return rows
+}
+
+// failuresText returns the number of failed attempts of the step, and the number that its
+// retry policy allows.
+func failuresText(i api.Instance) string {
+	if i.MaxAttempts == 0 {
+		return fmt.Sprint(i.Failures)
+	}
+	return fmt.Sprintf("%d/%d", i.Failures, i.MaxAttempts)
 }
 
 // statusText returns the status of an instance, and what it waits for.

@@ -100,5 +100,5 @@ func checkFSM(t *testing.T, dsn string) {
 	if data := page["data"].([]any); len(data) != 1 || data[0].(map[string]any)["error"] != "enough" {
 		t.Errorf("cancelled: %v", page)
 	}
-	run(t, "fsm", "show", "nobody", "--dsn", dsn).wantError(t, exitUsage, "UUID")
+	run(t, "fsm", "show", "nobody", "--dsn", dsn).wantError(t, exitNotFound, "nobody")
 }

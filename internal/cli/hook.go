@@ -16,6 +16,7 @@ func (a *app) hooks() *cobra.Command {
 	return a.group("hook", "List, show, retry, cancel and remove hooks",
 		a.hooksList(), a.hooksShow(),
 		a.each("retry", "Make hooks due now; finished hooks start again", "due now", posting("/v1/hooks/", "/retry")),
+		a.each("run", "Run hooks now that wait for a time or a retry", "due now", posting("/v1/hooks/", "/run")),
 		a.each("cancel", "Cancel hooks, so that they do not run", "cancelled", posting("/v1/hooks/", "/cancel")),
 		a.each("delete", "Delete hooks that are not running", "gone", deleting("/v1/hooks/")),
 		a.hooksPurge())

@@ -13,7 +13,8 @@ func (a *app) asksServer() bool {
 	return a.server != "" && (!a.fromEnv["server"] || a.dsn == "" || a.fromEnv["dsn"])
 }
 
-// operate runs fn on the API of a server, or of the database within this process.
+// operate runs fn on the API of a server, or of the database within this process. If the
+// command line names neither, it uses a perdure dev that runs in this directory.
 func (a *app) operate(ctx context.Context, fn func(*client) error) error {
 	return a.operateWith(ctx, func(*perdure.Engine) (*actor.Actors, error) { return nil, nil }, fn)
 }
@@ -27,6 +28,12 @@ func (a *app) operateWith(ctx context.Context, actors func(*perdure.Engine) (*ac
 			return err
 		}
 		return fn(c)
+	}
+	if c := a.runningDev(ctx); c != nil {
+		return fn(c)
+	}
+	if a.dsn == "" {
+		return usagef("database is required: set --dsn or PERDURE_DATABASE_URL (example: sqlite:app.db), or --server (example: %s); perdure dev is not running in this directory", defaultServer)
 	}
 	return a.view(ctx, func(eng *perdure.Engine) error {
 		known, err := actors(eng)

@@ -169,7 +169,7 @@ const signalsSection = `
 
 | signal | reaction of ` + "`perdure serve`" + ` |
 |---|---|
-| SIGTERM, SIGINT | The first signal drains: the process stops claiming work and waits for running work for up to ` + "`--drain-timeout`" + `. The second signal ends the process immediately. |
+| SIGTERM, SIGINT | The first signal drains: the process stops claiming work and waits for running work for up to ` + "`--drain-timeout`" + `. The listener stays open until load balancers that poll ` + "`/readyz`" + ` have noticed, for up to ` + "`--drain-grace`" + `. The second signal ends the process immediately. |
 | SIGHUP | Reloads, without interruption, the files of ` + "`--tls-cert` and `--tls-key`, and of `PERDURE_WEBHOOK_SECRETS_FILE` and `PERDURE_LOG_LEVEL_FILE`" + `. |
 
 If a file cannot be read after a SIGHUP, its old value stays in use and an error is logged. Secrets for email and SMS that are in files are read at each use, and

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
+	"github.com/perdure/perdure/internal/auth"
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/logging"
 	"github.com/perdure/perdure/internal/node"
@@ -32,11 +35,12 @@ type serving struct {
 	listen, cert, key string
 	metrics           string
 	insecure          bool
-	drain             time.Duration
+	drain, grace      time.Duration
 	roles             []string
 	migrate           bool
 	samples           bool
 	lease             time.Duration
+	queues            map[string]int
 	level             string
 	senders           senders
 	guards            guards
@@ -49,6 +53,7 @@ func (s *serving) add(flags *pflag.FlagSet) {
 	flags.StringVar(&s.key, "tls-key", "", "file with the key of the certificate")
 	flags.BoolVar(&s.insecure, "insecure", false, "allow a non-loopback address without API tokens")
 	flags.DurationVar(&s.drain, "drain-timeout", 25*time.Second, "maximum time that running work may take to finish after the first signal")
+	flags.DurationVar(&s.grace, "drain-grace", 10*time.Second, "maximum time to wait until load balancers that poll /readyz have noticed the drain, within --drain-timeout; 0: do not wait")
 	flags.StringVar(&s.level, "log-level", "info", "lowest level to log: one of debug, info, warn, error")
 	s.senders.add(flags)
 	s.guards.add(flags)
@@ -61,8 +66,10 @@ func (a *app) serve() *cobra.Command {
 		Long: "Serves the HTTP API, the dashboard, health checks and metrics on one address, and runs due\n" +
 			"work. Any number of processes can serve one database; they share the work.\n\n" +
 			"The first SIGTERM or SIGINT drains: the process stops claiming and waits for running\n" +
-			"work for up to --drain-timeout. The second signal ends the process immediately. Other\n" +
-			"processes run its work when its leases expire.\n\n" +
+			"work for up to --drain-timeout. /readyz responds with 503 then. The listener stays open\n" +
+			"until load balancers that poll /readyz have noticed that, for up to --drain-grace. The\n" +
+			"second signal ends the process immediately. Other processes run its work when its\n" +
+			"leases expire.\n\n" +
 			"SIGHUP reloads files without interruption: the certificate and its key, the secrets of\n" +
 			"webhooks, and the log level if a file sets it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -78,6 +85,7 @@ func (a *app) serve() *cobra.Command {
 	flags.StringSliceVar(&s.roles, "roles", []string{"api", "worker", "ui"}, "roles of this process: any of api, worker, ui")
 	flags.BoolVar(&s.migrate, "auto-migrate", true, "migrate Perdure's own tables at startup")
 	flags.DurationVar(&s.lease, "lease", 30*time.Second, "time for which a claim is valid without a heartbeat; at least 1s")
+	flags.StringToIntVar(&s.queues, "queue", nil, "queues to serve, each with the number of instances that run at the same time, for example mail=20 (default: default=100, and the queues of stored definitions)")
 	flags.BoolVar(&s.samples, "samples", false, "run the work of the sample shop, see perdure dev")
 	return cmd
 }
@@ -118,6 +126,8 @@ func (s *serving) validate() error {
 		return usagef("--lease must be at least 1s, got %v", s.lease)
 	case s.drain < 0:
 		return usagef("--drain-timeout must not be negative, got %v", s.drain)
+	case s.grace < 0:
+		return usagef("--drain-grace must not be negative, got %v", s.grace)
 	}
 	for _, r := range s.roles {
 		switch server.Role(r) {
@@ -192,7 +202,7 @@ func (p *process) run(ctx context.Context, dsn string) error {
 func (p *process) nodeOptions() (node.Options, error) {
 	s, b := p.flags, readBuild()
 	o := node.Options{
-		Listen: s.listen, TLSCert: s.cert, TLSKey: s.key, Insecure: s.insecure, DrainTimeout: s.drain, MetricsListen: s.metrics,
+		Listen: s.listen, TLSCert: s.cert, TLSKey: s.key, Insecure: s.insecure, DrainTimeout: s.drain, DrainGrace: cmp.Or(s.grace, -1), MetricsListen: s.metrics,
 		Version: b, Build: telemetry.Build{Version: b.Version, Revision: b.Revision}, Notify: node.NewNotifier(p.env),
 		Routes: map[string]http.Handler{},
 	}
@@ -200,7 +210,7 @@ func (p *process) nodeOptions() (node.Options, error) {
 		o.Server.Roles = append(o.Server.Roles, server.Role(r))
 	}
 	workers := task.Options{Lease: s.lease}
-	o.Server.Machines = &fsm.Options{Lease: s.lease}
+	o.Server.Machines = &fsm.Options{Lease: s.lease, Queues: s.served()}
 	var err error
 	if workers.Senders, err = s.senders.make(p.app); err != nil {
 		return o, err
@@ -211,6 +221,9 @@ func (p *process) nodeOptions() (node.Options, error) {
 		}
 		workers.Senders = p.shop.Senders()
 	}
+	if p.dev != nil && auth.Loopback(s.listen) { // endpoints of remote steps run on the same host
+		s.guards.allow = append(s.guards.allow, "127.0.0.0/8", "::1", "localhost")
+	}
 	if err := s.guards.apply(p.app, p.eng, &o.Server); err != nil {
 		return o, err
 	}
@@ -219,6 +232,13 @@ func (p *process) nodeOptions() (node.Options, error) {
 	}
 	o.Server.Tasks, err = task.NewWorker(p.eng, &workers)
 	return o, err
+}
+
+// served returns the queues that the process serves from its start.
+func (s *serving) served() map[string]int {
+	queues := map[string]int{fsm.DefaultQueue: fsm.DefaultConcurrency}
+	maps.Copy(queues, s.queues)
+	return queues
 }
 
 // openShop makes the process run the work of the samples.

@@ -8,13 +8,17 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/internal/api"
 )
 
 // overview is the amount of work.
 type overview struct {
+	Verdict  *api.Verdict     `json:"verdict,omitempty"`
 	Cap      int              `json:"cap"`
 	Kinds    []map[string]any `json:"kinds"`
 	Unserved []map[string]any `json:"unserved"`
+	Paused   []map[string]any `json:"paused"`
 	Cluster  string           `json:"cluster,omitempty"`
 }
 
@@ -22,9 +26,10 @@ func (a *app) status() *cobra.Command {
 	var watch bool
 	var interval time.Duration
 	cmd := &cobra.Command{
-		Use: "status", Short: "Count the work of every kind", Args: cobra.NoArgs,
-		Long: "Counts the work of every kind by status, and lists unserved work. With --watch it repeats\n" +
-			"this every --interval until it is interrupted, and then exits with 0. With --watch and\n" +
+		Use: "status", Short: "Show problems, and count the work of every kind", Args: cobra.NoArgs,
+		Long: "Lists the problems: failing work, new dead letters, unserved and paused work. Counts the work\n" +
+			"of every kind by status. With --watch it\n" +
+			"repeats this every --interval until it is interrupted, and then exits with 0. With --watch and\n" +
 			"--json each line is one object.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if watch && interval <= 0 {
@@ -48,15 +53,22 @@ func (a *app) status() *cobra.Command {
 }
 
 func readOverview(ctx context.Context, c *client) (all overview, err error) {
-	err = c.get(ctx, "/v1/overview", nil, &all)
+	if err = c.get(ctx, "/v1/overview", nil, &all); err == nil {
+		all.Verdict, err = readVerdict(ctx, c)
+	}
 	return all, err
 }
 
 func (a *app) writeOverview(w io.Writer, all overview) {
+	a.writeVerdict(w, all.Verdict)
 	table(w, cells(all.Kinds, []string{"kind", "due", "scheduled", "running", "waiting", "failed", "total", "per_minute", "oldest_due_at"}))
 	if len(all.Unserved) > 0 {
 		fmt.Fprintf(w, "\n%s\n", a.color(red, "unserved work:"))
 		table(w, cells(all.Unserved, []string{"kind", "why", "queue", "name", "version", "step", "schedule", "count", "oldest_due_at"}))
+	}
+	if len(all.Paused) > 0 {
+		fmt.Fprintf(w, "\n%s\n", a.color(red, "paused:"))
+		table(w, cells(all.Paused, []string{"target", "at", "until", "actor", "reason"}))
 	}
 	if all.Cluster != "" {
 		fmt.Fprintf(w, "\ndatabase: %s\n", all.Cluster)

@@ -17,6 +17,7 @@ func (a *app) task() *cobra.Command {
 	return a.group("task", "List, show, enqueue and change tasks",
 		a.taskList(), a.taskShow(), a.taskEnqueue(),
 		a.each("retry", "Retry tasks from their first attempt", "due now", ofTask(posting("/v1/tasks/", "/retry"))),
+		a.each("run", "Run tasks now that wait for a time or a retry", "due now", ofTask(posting("/v1/tasks/", "/run"))),
 		a.each("cancel", "Cancel tasks, so that they do not run", "cancelled", ofTask(posting("/v1/tasks/", "/cancel"))),
 		a.each("delete", "Delete tasks that are not running", "gone", ofTask(deleting("/v1/tasks/"))),
 		a.taskErrors(), a.taskPurge(), a.taskLint(), a.taskNewProcess())

@@ -16,7 +16,10 @@ const lastWords = 2 * time.Second
 func (w *Worker) Drain(ctx context.Context) error {
 	w.mu.Lock()
 	w.stopping = true
+	held := w.held
+	w.held = nil
 	w.mu.Unlock()
+	w.giveBack(ctx, held)
 	if w.idle(ctx) {
 		return nil
 	}

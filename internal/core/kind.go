@@ -42,12 +42,21 @@ type Claim struct {
 	Due time.Time
 	// Failed is set if the committed outcome is a failed attempt.
 	Failed bool
+	// Name is the name with which the work shares the slots of the worker, and System the other
+	// system that it calls. A system gets fewer slots while it fails repeatedly. Empty: it
+	// takes a slot without regard to other work.
+	Name, System string
+	// Ended is called when the claim ends, with the error of End. Nil: no function is called.
+	Ended func(error)
 
-	worker *Worker
-	begun  time.Time
-	until  time.Time // end of the lease, by the local clock
-	cancel context.CancelCauseFunc
-	call   atomic.Pointer[call] // the running call
+	worker    *Worker
+	run       func()
+	admitted  bool // it has a slot; the worker's lock guards it
+	committed bool // its outcome was committed
+	begun     time.Time
+	until     time.Time // end of the lease, by the local clock
+	cancel    context.CancelCauseFunc
+	call      atomic.Pointer[call] // the running call
 	// committing counts the transactions of this process that lock the item's row.
 	committing atomic.Int32
 }
@@ -103,6 +112,9 @@ type Kind struct {
 	Taken func(ctx context.Context, claims []*Claim) ([]*Claim, error)
 	// Release returns claims that were not started, without counting an attempt.
 	Release func(ctx context.Context, claims []*Claim) error
+	// Return is Release for claims whose names have no room. They must not be claimed again
+	// while Worker.Held has their names. Nil: Release.
+	Return func(ctx context.Context, claims []*Claim) error
 	// Next returns the time until work is due or a claim expires; ok is false if there
 	// is none.
 	Next func(ctx context.Context) (wait time.Duration, ok bool, err error)

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/failpoint"
 	"github.com/perdure/perdure/internal/sqldb"
@@ -38,9 +37,7 @@ func Postponement(random func() float64) time.Duration {
 // stopping. After any other error the work is postponed, so that the error is not
 // repeated in a loop.
 func Immediate(cause error) bool {
-	var uncertain *fault.Uncertain
-	return errors.Is(cause, ErrLost) || errors.Is(cause, ErrStopping) ||
-		errors.As(cause, &uncertain) || sqldb.IsUnavailable(cause)
+	return errors.Is(cause, ErrLost) || errors.Is(cause, ErrStopping) || sqldb.IsUnavailable(cause)
 }
 
 // Resolver calls functions until the database responds. It is safe for concurrent use.

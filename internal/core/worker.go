@@ -24,6 +24,9 @@ type Options struct {
 	Names func() []string
 	// Concurrency is the maximum number of work items that run concurrently.
 	Concurrency int
+	// Room returns how many more work items may be claimed now, within Concurrency, while running
+	// items are running. Freed reports that it has grown. Nil: there is no other limit.
+	Room func(running int) int
 	// Lease is the time for which a claim is valid without a heartbeat.
 	Lease time.Duration
 	// SweepEvery is the shortest interval between two sweeps.
@@ -63,13 +66,18 @@ type Worker struct {
 	swept    time.Time
 	free     map[*func()]struct{} // called when a worker with more due work has free slots again
 
-	claimed, done, failures, lost, failed atomic.Int64
-	took, waited                          histogram.Histogram
+	shares  map[string]*share // by name
+	begun   int               // claims that run, without those that are held
+	held    []*Claim          // claims whose names have no room
+	waiting bool              // a goroutine waits for the end of heldFor
+
+	claimed, done, failures, lost, failed, returned atomic.Int64
+	took, waited                                    histogram.Histogram
 }
 
 // NewWorker returns a worker. It does not claim before Start or Process is called.
 func NewWorker(kind Kind, options Options) *Worker {
-	w := &Worker{kind: kind, options: options, running: map[*Claim]*batch{}, free: map[*func()]struct{}{}}
+	w := &Worker{kind: kind, options: options, running: map[*Claim]*batch{}, free: map[*func()]struct{}{}, shares: map[string]*share{}}
 	w.runEnded = sync.NewCond(&w.mu)
 	if w.outage = options.Outage; w.outage == nil {
 		w.outage = &Outage{}
@@ -116,7 +124,7 @@ func (w *Worker) Next(ctx context.Context) (time.Duration, bool, error) {
 	if w.stopping {
 		return 0, false, err
 	}
-	if len(w.running) >= w.options.Concurrency {
+	if w.openSlots() <= 0 {
 		w.moreDue = true
 		wait = max(wait, w.options.Lease/beats)
 	}
@@ -130,8 +138,9 @@ func (w *Worker) Start(ctx context.Context) (int, error) {
 	return begun, err
 }
 
-// batch counts the unfinished runs of one caller. The worker's lock guards it.
-type batch struct{ left int }
+// batch counts the unfinished runs of one caller, and those that were returned without a run.
+// The worker's lock guards it.
+type batch struct{ left, returned int }
 
 // Process claims and runs due work until nothing more is due and all of it is finished.
 // It returns the number of work items that it ran. A slow work item does not block the
@@ -144,10 +153,10 @@ func (w *Worker) Process(ctx context.Context) (int, error) {
 		total += begun
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			w.await(mine, false)
-			return total, err
+			return total - mine.returned, err
 		}
 		if !w.await(mine, full) && begun == 0 {
-			return total, nil
+			return total - mine.returned, nil
 		}
 	}
 }
@@ -197,7 +206,7 @@ func (w *Worker) slots() int {
 		return 0
 	}
 	w.looked = true
-	slots := w.options.Concurrency - len(w.running)
+	slots := w.openSlots()
 	w.moreDue = slots <= 0
 	return max(slots, 0)
 }
@@ -240,15 +249,22 @@ func (w *Worker) begin(ctx context.Context, claims []*Claim, until time.Time, mi
 			w.every(busy, lookEvery, func() { w.look(busy) })
 		}
 	}
-	runs := make([]func(), len(claims))
-	for i, c := range claims {
+	runs := make([]func(), 0, len(claims))
+	var held []*Claim
+	for _, c := range claims {
 		ctx, cancel := context.WithCancelCause(ctx)
 		c.worker, c.until, c.cancel = w, until, cancel
+		c.run = func() { w.run(ctx, c) }
 		w.running[c] = mine
 		mine.left++
-		runs[i] = func() { w.run(ctx, c) }
+		if w.admit(c) {
+			runs = append(runs, c.run)
+		} else {
+			held = append(held, c)
+		}
 	}
 	w.pool.run(runs...)
+	w.hold(ctx, held)
 	return true
 }
 
@@ -273,9 +289,13 @@ func (w *Worker) run(ctx context.Context, c *Claim) {
 // first, so that Drain and Process wait for it as for work.
 func (w *Worker) finish(c *Claim, err error) {
 	c.cancel(nil)
+	if c.Ended != nil {
+		c.Ended(err)
+	}
 	w.took.Observe(w.options.Clock.Now().Sub(c.begun))
 	switch {
 	case err == nil:
+		c.committed = true
 		w.done.Add(1)
 		if c.Failed {
 			w.failures.Add(1)
@@ -317,15 +337,15 @@ func (w *Worker) ended(c *Claim) (free []func()) {
 	defer w.mu.Unlock()
 	w.running[c].left--
 	delete(w.running, c)
+	begin, room := w.leave(c)
+	for _, c := range begin {
+		w.pool.run(c.run)
+	}
 	if len(w.running) == 0 {
 		w.rest()
 	}
-	if w.moreDue && !w.stopping {
-		w.moreDue = false
-		for fn := range w.free {
-			free = append(free, *fn)
-		}
-	}
+	w.moreDue = w.moreDue || room
+	free = w.wakeFree()
 	w.runEnded.Broadcast()
 	return free
 }

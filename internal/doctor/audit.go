@@ -93,7 +93,6 @@ func (r *AuditReport) chain(ctx context.Context, rt *host.Runtime, chain int) er
 
 // audit verifies the audit log of a database that has one.
 func (x *examination) audit(ctx context.Context) error {
-	x.options.Progress("audit_log")
 	report, err := VerifyAudit(ctx, x.eng)
 	if err != nil {
 		return err

@@ -57,6 +57,10 @@ type Options struct {
 	// HeldFor is the age from which a transaction that keeps deleted rows is reported. Default: 5
 	// minutes.
 	HeldFor time.Duration
+	// Replay recomputes the states of actors from their logs. It reports each actor whose log,
+	// snapshot or timers do not match, and returns the number of actors. Default: actors are not
+	// replayed.
+	Replay func(ctx context.Context, found func(actor, problem string)) (int, error)
 	// Progress is called with the name of every check before it runs. Default: not called.
 	Progress func(name string)
 }
@@ -76,9 +80,13 @@ func Run(ctx context.Context, eng *perdure.Engine, options Options) ([]Result, e
 	}
 	x := &examination{eng: eng, rt: host.Of(eng), options: options}
 	x.add("migrations", "up to date") // the engine is open
-	for _, step := range []func(context.Context) error{x.settings, x.horizon, x.rules, x.rights, x.unserved, x.schedules, x.outbox, x.consumers, x.deadLetters, x.audit} {
-		if err := step(ctx); err != nil {
-			return x.results, err
+	for _, s := range x.steps() {
+		options.Progress(s.name)
+		if err := s.run(ctx); err != nil {
+			if hopeless(ctx, err) {
+				return x.results, fmt.Errorf("check %s: %w", s.name, err)
+			}
+			x.unread(s.name, err)
 		}
 	}
 	return x.results, nil
@@ -117,13 +125,41 @@ func (x *examination) add(name, found string, findings ...Finding) *Result {
 	return &x.results[len(x.results)-1]
 }
 
+// step is a part of a run. Its name is the name of its check, or of one of its checks.
+type step struct {
+	name string
+	run  func(context.Context) error
+}
+
+// steps returns the parts of a run in their order.
+func (x *examination) steps() []step {
+	all := []step{{"version", x.settings}, {"schema", x.schema}, {"horizon", x.horizon}, {"fsm_place", x.rules}, {"task_rights", x.rights}}
+	if x.rt.Store.Watches() {
+		all = append(all, step{"fsm_unserved", x.unserved}, step{"schedule_unread", x.schedules}, step{"fsm_state", x.states}, step{"fsm_policy", x.policies},
+			step{"remote_definition", x.remotes}, step{"actor_checksum", x.sums}, step{"actor_unserved", x.unservedTypes}, step{"actor_replay", x.replays})
+	}
+	return append(all, step{"keys", x.keys}, step{"outbox", x.outbox}, step{"consumers", x.consumers}, step{"dead_letters", x.deadLetters}, step{"audit_log", x.audit})
+}
+
+// hopeless reports whether an error leaves no hope for further checks: the caller has stopped
+// the run, or the database does not answer.
+func hopeless(ctx context.Context, err error) bool { return ctx.Err() != nil || sqldb.IsTransient(err) }
+
+// unread records that a check could not run, because what it reads is damaged.
+func (x *examination) unread(name string, err error) {
+	x.results = append(x.results, Result{
+		Name: name, Severity: Broken, Total: 1, Findings: []Finding{{Detail: "the check could not run: " + err.Error()}},
+		Means: "What the check reads is damaged or missing, so it is not known whether the rule holds.",
+		Do:    "See the other findings, first those of `schema` and `integrity`, then run `perdure doctor` again.",
+	})
+}
+
 // settings runs the driver's checks of its database.
 func (x *examination) settings(ctx context.Context) error {
 	driver, ok := x.rt.DB.(sqldb.Diagnoser)
 	if !ok {
 		return nil
 	}
-	x.options.Progress("settings")
 	all, err := driver.Diagnose(ctx)
 	if err != nil {
 		return err
@@ -141,13 +177,13 @@ func (x *examination) settings(ctx context.Context) error {
 	return nil
 }
 
-// rules finds violations of the rules, all in one snapshot.
+// rules finds violations of the rules. The rules run in one snapshot, unless one of them fails.
 func (x *examination) rules(ctx context.Context) error {
 	tx, err := x.rt.DB.Begin(ctx, sqldb.Read)
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback()
+	defer func() { tx.Rollback() }()
 	rules := map[string]store.Rule{}
 	for _, r := range store.Rules {
 		rules[r.Name] = r
@@ -158,8 +194,17 @@ func (x *examination) rules(ctx context.Context) error {
 			continue
 		}
 		x.options.Progress(c.Name)
-		if err := x.rule(ctx, tx, c, rule); err != nil {
+		err := x.rule(ctx, tx, c, rule)
+		if err == nil {
+			continue
+		}
+		if hopeless(ctx, err) {
 			return fmt.Errorf("check %s: %w", c.Name, err)
+		}
+		x.unread(c.Name, err)
+		tx.Rollback() // a failed statement ends the transaction on some databases
+		if tx, err = x.rt.DB.Begin(ctx, sqldb.Read); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -186,7 +231,6 @@ func (x *examination) outbox(ctx context.Context) error {
 	if x.options.NoOutbox {
 		return nil
 	}
-	x.options.Progress("outbox")
 	report, err := x.eng.Outbox().Verify(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("check the outbox: %w", err)
@@ -200,7 +244,6 @@ func (x *examination) outbox(ctx context.Context) error {
 }
 
 func (x *examination) consumers(ctx context.Context) error {
-	x.options.Progress("consumers")
 	status, err := x.eng.Outbox().Status(ctx)
 	if err != nil {
 		return fmt.Errorf("check consumers: %w", err)
@@ -209,23 +252,29 @@ func (x *examination) consumers(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("check consumers: %w", err)
 	}
-	var findings []Finding
+	var findings, ahead []Finding
+	if status.PurgedThrough.Compare(status.Last) > 0 {
+		ahead = append(ahead, Finding{ID: store.PrunedThrough, Detail: fmt.Sprintf("is %s, the newest entry is %s", status.PurgedThrough, status.Last)})
+	}
 	for _, c := range all {
 		finding, err := x.unservedConsumer(ctx, c)
 		if err != nil {
 			return err
 		}
 		findings = append(findings, finding...)
+		if c.Position.Compare(status.Last) > 0 {
+			ahead = append(ahead, Finding{ID: c.Name, Detail: fmt.Sprintf("is at %s, the newest entry is %s", c.Position, status.Last)})
+		}
 		if age := x.rt.Clock.Now().Sub(c.Updated); age > idle && c.Position.Compare(status.Last) < 0 {
 			findings = append(findings, Finding{ID: c.Name, Detail: "has not moved for " + age.Round(time.Hour).String()})
 		}
 	}
 	x.add("consumers", fmt.Sprintf("%d registered", len(all)), findings...)
+	x.add("consumers_ahead", "", ahead...)
 	return nil
 }
 
 func (x *examination) deadLetters(ctx context.Context) error {
-	x.options.Progress("dead letters")
 	var findings []Finding
 	for _, stmt := range x.rt.Store.Depths(x.rt.Clock.Now(), func(d store.Depth) {
 		if d.N > 0 && d.Dead() {

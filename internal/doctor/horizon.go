@@ -20,7 +20,6 @@ func (x *examination) horizon(ctx context.Context) error {
 	if look == nil {
 		return nil
 	}
-	x.options.Progress("horizon")
 	tx, err := x.rt.DB.Begin(ctx, sqldb.Read)
 	if err != nil {
 		return err

@@ -12,7 +12,6 @@ func (x *examination) rights(ctx context.Context) error {
 	if !x.rt.DB.Dialect().HasFunctions() {
 		return nil
 	}
-	x.options.Progress("task_rights")
 	tx, err := x.rt.DB.Begin(ctx, sqldb.Read)
 	if err != nil {
 		return err

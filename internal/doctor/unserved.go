@@ -24,10 +24,6 @@ var unservedChecks = []struct {
 
 // unserved finds work that no live process serves.
 func (x *examination) unserved(ctx context.Context) error {
-	if !x.rt.Store.Watches() {
-		return nil
-	}
-	x.options.Progress("unserved work")
 	all, err := serving.Find(ctx, x.rt)
 	if err != nil {
 		return err

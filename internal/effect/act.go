@@ -77,6 +77,26 @@ func Retry(run Run, st *store.Store, id string, now store.Now) (store.Hook, erro
 	return h, run(due, st.Hooks().Ready([]string{h.Item}))
 }
 
+// MakeDue makes a waiting hook due now and returns it. It returns a *RefusedError if the hook
+// is running or finished.
+func MakeDue(run Run, st *store.Store, id string, now store.Now) (store.Hook, error) {
+	h, err := find(run, st, id)
+	if err != nil {
+		return h, err
+	}
+	if h.Finished != nil {
+		return h, &RefusedError{Status: h.Status}
+	}
+	var waited int64
+	if err := run(st.Hooks().Unready(h.Item, &waited)); err != nil {
+		return h, err
+	}
+	if waited == 0 {
+		return h, &RefusedError{Status: store.StatusRunning}
+	}
+	return h, run(st.MakeHookDue(h.Item, now), st.Hooks().Ready([]string{h.Item}))
+}
+
 // Cancel cancels a hook and returns it. If the hook is running, its claim is revoked and
 // its outcome is dropped. Cancel returns a *RefusedError if the hook has finished.
 func Cancel(run Run, st *store.Store, id string, now store.Now) (store.Hook, error) {

@@ -41,6 +41,9 @@ func (r *Runner) begin(ctx context.Context, i *work.Item) {
 		Work:    tracing.Work{Kind: r.options.Kind, Name: row.Name, ID: row.ID, Attempt: row.Attempts + 1, Trace: row.Trace, Created: row.Created},
 		Timeout: handler.Timeout,
 		Run: func(ctx context.Context) (err error) {
+			if handler.Run == nil { // it was removed after the claim
+				return work.ErrReturned
+			}
 			result, err = handler.Run(ctx, *row)
 			return err
 		},

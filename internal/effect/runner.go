@@ -20,13 +20,18 @@ import (
 	"github.com/perdure/perdure/internal/work"
 )
 
-// Options configure a Runner. All fields except Sweep are required.
+// Options configure a Runner. All fields except Room, Wanted and Sweep are required.
 type Options struct {
 	// Kind is the name of the work in messages, Namespace is the namespace of the hooks,
 	// and Topic is the topic of their wake-ups.
 	Kind, Namespace, Topic string
 	// Concurrency is the maximum number of handlers that run concurrently.
 	Concurrency int
+	// Room returns how many more hooks may be claimed now: see core.Options. Nil: there is no
+	// other limit.
+	Room func(running int) int
+	// Wanted reports whether hooks of a name may be claimed now. Nil: all may.
+	Wanted func(name string) bool
 	// Lease is the time for which a claim is valid without a heartbeat.
 	Lease time.Duration
 	// MaxCrashes is the number of crashes after which a hook is quarantined.
@@ -87,11 +92,12 @@ func New(eng *perdure.Engine, o Options) *Runner {
 	r.Runner = work.New(eng, work.Kind{
 		Name: o.Kind, Family: (*store.Store).Hooks, Topic: func(string) string { return o.Topic }, Lanes: r.lanes,
 		Begin: r.begin, Write: r.write, Refused: refused, Quarantine: r.quarantine, Next: r.next, Lock: r.lock, Sweep: r.sweep,
+		Share: r.share,
 	}, work.Options{
 		Lease: o.Lease, MaxCrashes: o.MaxCrashes, SweepEvery: min(max(o.Retention/10, time.Minute), time.Hour),
 		OnError: o.OnError, OnCrash: o.OnCrash, Random: o.Random,
 	})
-	r.Serve(work.QueueOptions{Name: store.HookQueue(o.Namespace), Label: o.Namespace, Concurrency: o.Concurrency, Names: r.names})
+	r.Serve(work.QueueOptions{Name: store.HookQueue(o.Namespace), Label: o.Namespace, Concurrency: o.Concurrency, Names: r.names, Room: o.Room})
 	return r
 }
 
@@ -104,6 +110,13 @@ func (r *Runner) Handle(name string, h Handler) bool {
 	}
 	r.handlers[name] = h
 	return true
+}
+
+// Remove removes the handler of a name. Running handlers are not interrupted.
+func (r *Runner) Remove(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.handlers, name)
 }
 
 func (r *Runner) handler(name string) Handler {
@@ -123,13 +136,26 @@ func (r *Runner) names() []string {
 // lanes returns the lanes of the names that have a handler.
 func (r *Runner) lanes(string) []string {
 	lanes := r.names()
+	if r.options.Wanted != nil {
+		lanes = slices.DeleteFunc(lanes, func(name string) bool { return !r.options.Wanted(name) })
+	}
 	for i, name := range lanes {
 		lanes[i] = store.HookLane(r.options.Namespace, name)
 	}
 	return lanes
 }
 
+// share returns the name with which a hook shares the slots of its namespace.
+func (r *Runner) share(i *work.Item) (name, system string) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if len(r.handlers) < 2 {
+		return "", ""
+	}
+	return "hook:" + i.Row.(*store.Hook).Name, ""
+}
+
 // next returns the statement that finds the next due time.
-func (r *Runner) next(queue string, least int, found func(time.Duration)) []sqldb.Stmt {
-	return []sqldb.Stmt{r.rt.Store.Hooks().Next(queue, r.lanes(queue), least, r.rt.Now(), found)}
+func (r *Runner) next(from store.Claim, least int, found func(time.Duration)) []sqldb.Stmt {
+	return []sqldb.Stmt{r.rt.Store.Hooks().Next(from.Queue, from.Lanes, least, r.rt.Now(), found)}
 }

@@ -142,7 +142,7 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("address of host %q %s and is not in the list of allowed addresses", e.Host, e.Reason)
+	return fmt.Sprintf("address of host %q %s and is not in the list of allowed addresses (--egress-allow, or Allow in Go)", e.Host, e.Reason)
 }
 
 type hostKey struct{}

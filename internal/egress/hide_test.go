@@ -78,11 +78,11 @@ func TestHiddenErrorsCanBeTold(t *testing.T) {
 	dial := &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(netip.MustParseAddrPort("10.1.2.3:443")), Err: errors.New("connection refused")}
 	lookup := &net.DNSError{Err: "server misbehaving", Name: "hooks.example", Server: "10.0.0.2:53"}
 	for want, err := range map[string]error{
-		"dial: connection refused":                                                   &url.Error{Op: "Post", URL: "http://x/secret", Err: dial},
-		"look up hooks.example: server misbehaving":                                  lookup,
-		"dial: look up hooks.example: server misbehaving":                            &url.Error{Op: "Post", URL: "http://x/secret", Err: &net.OpError{Op: "dial", Net: "tcp", Err: lookup}},
-		"transport connection broken: dial: connection refused":                      &url.Error{Err: &wrapped{"transport connection broken: ", dial}},
-		`address of host "a" is private and is not in the list of allowed addresses`: &url.Error{Err: &net.OpError{Op: "dial", Addr: dial.Addr, Err: &RefusedError{Host: "a", Reason: "is private"}}},
+		"dial: connection refused":                              &url.Error{Op: "Post", URL: "http://x/secret", Err: dial},
+		"look up hooks.example: server misbehaving":             lookup,
+		"dial: look up hooks.example: server misbehaving":       &url.Error{Op: "Post", URL: "http://x/secret", Err: &net.OpError{Op: "dial", Net: "tcp", Err: lookup}},
+		"transport connection broken: dial: connection refused": &url.Error{Err: &wrapped{"transport connection broken: ", dial}},
+		`address of host "a" is private and is not in the list of allowed addresses (--egress-allow, or Allow in Go)`: &url.Error{Err: &net.OpError{Op: "dial", Addr: dial.Addr, Err: &RefusedError{Host: "a", Reason: "is private"}}},
 		"nothing to hide": errors.New("nothing to hide"),
 	} {
 		hidden := hide(err)

@@ -41,10 +41,12 @@ type Health struct {
 	version  any
 	checks   []Check
 	draining atomic.Bool
+	watchers watchers
 
 	mu      sync.Mutex
 	checked time.Time
 	results []result
+	writing write
 }
 
 type result struct {
@@ -52,11 +54,11 @@ type result struct {
 	err  error
 }
 
-// New returns the health of an engine. It is ready if the database responds and has all
-// migrations of this release, and the given checks succeed. version is the content of /version, as JSON.
+// New returns the health of an engine. It is ready if the database responds, has all
+// migrations of this release and accepts writes, and the given checks succeed. version is the content of /version, as JSON.
 func New(eng *perdure.Engine, version any, checks ...Check) *Health {
 	h := &Health{rt: host.Of(eng), version: version}
-	h.checks = append([]Check{{"database", h.ping}, {"migrations", h.migrated}}, checks...)
+	h.checks = append([]Check{{"database", h.ping}, {"migrations", h.migrated}, {"writes", h.write}}, checks...)
 	return h
 }
 
@@ -138,6 +140,7 @@ func (h *Health) run(ctx context.Context) []result {
 func (h *Health) live(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok\n") }
 
 func (h *Health) ready(w http.ResponseWriter, r *http.Request) {
+	h.watchers.poll(r, h.draining.Load())
 	var report strings.Builder
 	status, word := http.StatusOK, "ok"
 	for _, r := range h.run(r.Context()) {

@@ -31,6 +31,7 @@ type Runtime struct {
 	Workers   *core.Workers
 	Bounds    *core.Bounds
 	Timeout   time.Duration
+	Trouble   *unit.Trouble  // of units of work
 	Migrated  store.Migrated // set by Open; zero with NoMigrate
 }
 

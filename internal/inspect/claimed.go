@@ -178,6 +178,16 @@ func (i *Inspector) Tasks(ctx context.Context, f task.Filter, cursor string, lim
 	return ids, next, nil
 }
 
+// TaskErrors returns the last errors of tasks, by the ids of the tasks that have one.
+func (i *Inspector) TaskErrors(ctx context.Context, ids []string) (map[string]string, error) {
+	last := map[string]string{}
+	err := i.read(ctx, i.rt.Store.LastTaskErrors(ids, func(id, message string) { last[id] = message }))
+	if err != nil {
+		return nil, fmt.Errorf("read errors of tasks: %w", err)
+	}
+	return last, nil
+}
+
 func taskCandidate(f task.Filter, p store.TaskPlace, now time.Time) candidate {
 	ok := (f.Type == "" || f.Type == p.Type) && asked(f.Statuses, store.Refine(p.Status, p.Attempts, p.At, now))
 	return candidate{id: strconv.FormatInt(p.ID, 10), at: position{Seq: p.ID, Due: p.At}, matches: ok}

@@ -144,6 +144,11 @@ const maxGrouped = 5000
 // DeadGroups returns the newest dead letters grouped by their errors, the largest
 // group first.
 func (i *Inspector) DeadGroups(ctx context.Context, f Dead) ([]DeadGroup, error) {
+	return i.NewestDead(ctx, f, maxGrouped)
+}
+
+// NewestDead is DeadGroups with another number of dead letters of each kind.
+func (i *Inspector) NewestDead(ctx context.Context, f Dead, most int) ([]DeadGroup, error) {
 	kinds, err := f.kinds()
 	if err != nil {
 		return nil, err
@@ -151,31 +156,52 @@ func (i *Inspector) DeadGroups(ctx context.Context, f Dead) ([]DeadGroup, error)
 	var all []DeadGroup
 	for _, kind := range kinds {
 		var found []store.Dead
-		err := i.read(ctx, i.rt.Store.DeadLetters(kind, store.DeadPosition{}, maxGrouped+1, func(d store.Dead) { found = append(found, d) }))
+		err := i.read(ctx, i.rt.Store.DeadLetters(kind, store.DeadPosition{}, most+1, func(d store.Dead) { found = append(found, d) }))
 		if err != nil {
 			return nil, fmt.Errorf("group dead letters: %w", err)
 		}
-		all = append(all, group(found)...)
+		all = append(all, group(found, most)...)
 	}
 	slices.SortStableFunc(all, func(a, b DeadGroup) int { return b.Count - a.Count })
 	return all, nil
 }
 
+// CountDead returns the number of dead letters, up to Cap for each kind, and whether there are
+// more.
+func (i *Inspector) CountDead(ctx context.Context) (n int, capped bool, err error) {
+	err = i.read(ctx, i.rt.Store.CountPlaces(Cap+1, func(place string, found int) {
+		if strings.HasSuffix(place, ".failed") {
+			n += min(found, Cap)
+			capped = capped || found > Cap
+		}
+	}))
+	if err != nil {
+		return 0, false, fmt.Errorf("count dead letters: %w", err)
+	}
+	return n, capped, nil
+}
+
 // group groups the dead letters of one kind, which are ordered newest first.
-func group(found []store.Dead) []DeadGroup {
+func group(found []store.Dead, most int) []DeadGroup {
 	type key struct{ name, print string }
 	index := map[key]int{}
 	var groups []DeadGroup
-	for _, d := range found[:min(maxGrouped, len(found))] {
+	for _, d := range found[:min(most, len(found))] {
 		k := key{d.Name, Fingerprint(d.Error)}
 		n, known := index[k]
 		if !known {
 			n = len(groups)
 			index[k] = n
-			groups = append(groups, DeadGroup{Kind: d.Kind, Name: d.Name, Fingerprint: k.print, Example: d.Error, Latest: d.Died, Capped: len(found) > maxGrouped})
+			groups = append(groups, DeadGroup{Kind: d.Kind, Name: d.Name, Fingerprint: k.print, Example: d.Error, Latest: d.Died, Capped: len(found) > most})
 		}
 		g := &groups[n]
-		g.Count, g.First = g.Count+1, d.Died
+		g.Count++
+		if g.First.IsZero() || d.Died.Before(g.First) {
+			g.First = d.Died
+		}
+		if d.Died.After(g.Latest) {
+			g.Latest = d.Died
+		}
 		if len(g.IDs) < shownIDs {
 			g.IDs = append(g.IDs, d.ID)
 		}

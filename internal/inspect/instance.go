@@ -205,7 +205,7 @@ func (i *Inspector) due(ctx context.Context, run sqldb.Runner, queue string, aft
 	var all []store.DueInstance
 	var stmts []sqldb.Stmt
 	for _, g := range groups {
-		if queue == "" || g.Queue == queue {
+		if queue == "" || store.QueueOf(g.Queue) == queue {
 			stmts = append(stmts, i.rt.Store.DueInstances(g, after, until, limit, func(d store.DueInstance) { all = append(all, d) }))
 		}
 	}

@@ -95,6 +95,9 @@ func (i *Inspector) running(ctx context.Context) []store.NodeQueue {
 			at, queues = len(queues), append(queues, queue{NodeQueue: store.NodeQueue{Kind: w.Kind(), Queue: w.Queue(), Serves: []string{}}})
 		}
 		queues[at].Running += w.Stats().Running
+		if shared, ok := w.(interface{ Held() []string }); ok {
+			queues[at].Held = append(queues[at].Held, shared.Held()...)
+		}
 		if names, ok := w.Takes(ctx); ok {
 			queues[at].take(names)
 		}
@@ -123,6 +126,8 @@ func (q queue) shown() store.NodeQueue {
 	q.Idle = !q.takes
 	slices.Sort(q.Serves)
 	q.Serves = slices.Compact(q.Serves)
+	slices.Sort(q.Held)
+	q.Held = slices.Compact(q.Held)
 	if q.every {
 		q.Serves = nil
 	}

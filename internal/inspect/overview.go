@@ -88,7 +88,7 @@ func (i *Inspector) overview(ctx context.Context, run sqldb.Runner, now time.Tim
 	if err := run.Run(ctx, stmts...); err != nil {
 		return all, err
 	}
-	instances.Waiting = atMost(places["instances.waiting"] + places["instances.joining"] + places["instances.queued"] + places["instances.unrouted"])
+	instances.Waiting = atMost(places["instances.waiting"] + places["instances.joining"] + places["instances.queued"] + places["instances.unrouted"] + places["instances.paused"])
 	instances.Failed = places["instances.failed"]
 	instances.Statuses = map[string]int{
 		string(fsm.Ready): instances.Due, string(fsm.Scheduled): instances.Scheduled,
@@ -136,10 +136,11 @@ func (i *Inspector) countInstances(ctx context.Context, run sqldb.Runner, o *Ove
 	due, later := spans(now)
 	groups, err := i.readyGroups(ctx, run)
 	for _, g := range groups {
-		if queues[g.Queue] == nil {
-			queues[g.Queue] = &Queue{Name: g.Queue}
+		name := store.QueueOf(g.Queue)
+		if queues[name] == nil {
+			queues[name] = &Queue{Name: name}
 		}
-		q := queues[g.Queue]
+		q := queues[name]
 		count := i.rt.Store.CountDueInstances(g, due, Cap+1, func(n int, first *time.Time) {
 			o.addDue(n, first)
 			q.Due = atMost(q.Due + n)

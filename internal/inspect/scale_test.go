@@ -97,6 +97,17 @@ func crowd(t testing.TB, db enginetest.Database, n int) {
 	db.Exec(t, "insert into "+table("ready")+" (queue, priority, due_at, id) select queue, priority, due_at, id from "+table("alarm_items")+" where dead is null")
 }
 
+// failures writes a recent failure of each instance.
+func failures(t testing.TB, db enginetest.Database, n int) {
+	t.Helper()
+	id, ended := "printf('00000000-0000-7000-8000-%012x', i)", "(unixepoch() * 1000000 - i)"
+	if db.Name == enginetest.Postgres {
+		id, ended = "('00000000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))", "now() - i * interval '1 microsecond'"
+	}
+	db.Exec(t, fmt.Sprintf("with recursive n (i) as (select 1 union all select i + 1 from n where i < %d) insert into %s (kind, id, seq, step, attempt, outcome, error, worker, ended_at) "+
+		"select 'instance', %s, 1, case when i %% 7 = 0 then 'ship' else 'charge' end, 1, 'failed', 'connection refused', 'w', %s from n", n, db.Table("perdure", "attempts"), id, ended))
+}
+
 type scene struct {
 	*inspect.Inspector
 	actors *actor.Actors
@@ -109,6 +120,7 @@ func newScene(t testing.TB, name string) *scene {
 	eng := db.Open(t, nil)
 	fill(t, db, rows())
 	crowd(t, db, rows())
+	failures(t, db, rows())
 	if db.Name == enginetest.Postgres {
 		db.Exec(t, "vacuum analyze")
 	}
@@ -138,6 +150,10 @@ func (s *scene) questions() map[string]func(context.Context) (int, error) {
 		},
 		"dead-groups": func(ctx context.Context) (int, error) {
 			found, err := s.DeadGroups(ctx, inspect.Dead{})
+			return len(found), err
+		},
+		"failing": func(ctx context.Context) (int, error) {
+			found, err := s.Failing(ctx)
 			return len(found), err
 		},
 		"marks": func(ctx context.Context) (int, error) {

@@ -37,6 +37,10 @@ type Options struct {
 	// DrainTimeout is the time limit for running work after ctx is cancelled. Default: 25
 	// seconds.
 	DrainTimeout time.Duration
+	// DrainGrace is the longest time for which a drain waits for load balancers before it
+	// closes the listener. A load balancer is an address that polls /readyz or /healthz;
+	// three failed polls tell it to send no further requests. Negative: do not wait. Default: 10 seconds, within DrainTimeout.
+	DrainGrace time.Duration
 	// Server configures the server: its roles and its work.
 	Server server.Options
 	// MetricsListen is an address that serves only /metrics, without credentials. If it is a
@@ -71,6 +75,7 @@ type Node struct {
 func New(ctx context.Context, eng *perdure.Engine, options Options) (*Node, error) {
 	edge.Default(&options.Listen, "127.0.0.1:7070")
 	edge.Default(&options.DrainTimeout, 25*time.Second)
+	edge.Default(&options.DrainGrace, 10*time.Second)
 	n := &Node{eng: eng, options: options}
 	if err := n.admit(ctx); err != nil {
 		return nil, err
@@ -139,7 +144,7 @@ func (n *Node) assemble() error {
 	}
 	mux.Handle("/", host.Of(n.eng).Tracer.Serve(n.server))
 	n.http = n.server.HTTP()
-	n.http.Handler = mux
+	n.http.Handler = n.leaving(mux)
 	return nil
 }
 
@@ -198,18 +203,36 @@ func (n *Node) serve() error {
 	return fmt.Errorf("serve: %w", err)
 }
 
-// drain stops the workers first. Until they have stopped, the node serves requests, and
-// reports to load balancers that it is not ready.
+// leaving asks clients to close their connections while the node drains, so that no idle
+// connection is left when the listener is closed.
+func (n *Node) leaving(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if n.health.Draining() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// drain stops the workers first. Until they have stopped and load balancers have noticed
+// that the node is not ready, the node serves requests: a refused connection is a lost
+// request.
 func (n *Node) drain(ctx context.Context) error {
 	n.health.Drain()
 	n.options.Notify.Stopping()
 	slog.Info("drain started", "timeout", n.options.DrainTimeout.String())
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.options.DrainTimeout)
 	defer cancel()
+	announced := make(chan struct{})
+	go func() {
+		defer close(announced)
+		n.health.Announced(ctx, n.options.DrainGrace)
+	}()
 	err := n.server.Stop(ctx)
 	if err != nil {
 		slog.Warn("drain incomplete; leases will expire", "error", err)
 	}
+	<-announced
 	if err := n.http.Shutdown(ctx); err != nil { // streams do not end automatically
 		_ = n.http.Close()
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/actor"
 	"github.com/perdure/perdure/alarm"
+	"github.com/perdure/perdure/flow"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/rotate"
@@ -41,8 +42,13 @@ func fill(t *testing.T, db enginetest.Database, clock *perduretest.Clock, keys s
 		run.State = "planted-end"
 		return run.Done("planted-result"), nil
 	}, nil))
-	enginetest.NoError(t, p.machines.Register(ends))
+	recorded := flow.Define("recorded", 1, func(run *flow.Run, _ string) (string, error) {
+		return flow.Step(run, "a", func(context.Context) (string, error) { return "planted-record", nil })
+	})
+	enginetest.NoError(t, p.machines.Register(ends, recorded))
 	_, err = fsm.Start(t.Context(), p.eng, ends, "planted-state", nil)
+	enginetest.NoError(t, err)
+	_, err = flow.Start(t.Context(), p.eng, recorded, "planted-state", nil)
 	enginetest.NoError(t, err)
 	p.drain(t)
 	last, err := fsm.Start(t.Context(), p.eng, p.order, "planted-state", nil)

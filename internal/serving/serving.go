@@ -155,10 +155,11 @@ func (s *search) instances(ctx context.Context) error {
 	}
 	var all []*store.Waiting
 	for _, g := range groups {
-		if s.taken("instance", g.Queue, "") {
+		queue := store.QueueOf(g.Queue) // its lanes follow it
+		if s.taken("instance", queue, "") {
 			continue
 		}
-		w := last(&all, g.Queue, "")
+		w := last(&all, queue, "")
 		if err := s.run.Run(ctx, s.st.CountDueInstances(g, s.overdue(), Cap+1, more(w))); err != nil {
 			return err
 		}

@@ -21,8 +21,8 @@ var outline = []struct {
 }{
 	{"Start", []string{"README.md", "quickstart.md", "concepts.md", "glossary.md"}},
 	{"Guides", []string{
-		"guide/existing-application.md", "guide/unit-of-work.md", "guide/outbox.md", "guide/hooks.md", "guide/fsm.md", "guide/fsm-traps.md", "guide/tasks.md",
-		"guide/statecharts.md", "guide/actors.md", "guide/alarms.md", "guide/sql.md", "guide",
+		"guide/existing-application.md", "guide/unit-of-work.md", "guide/outbox.md", "guide/hooks.md", "guide/fsm.md", "guide/fsm-traps.md", "guide/functions.md", "guide/tasks.md",
+		"guide/statecharts.md", "guide/actors.md", "guide/alarms.md", "guide/flow-control.md", "guide/sql.md", "guide",
 	}},
 	{"Recipes", []string{"recipes"}},
 	{"Operations", []string{

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/perdure/perdure/fault"
 )
 
 // StmtError reports which statement of a list failed.
@@ -71,10 +73,12 @@ func (e *Uncertain) Error() string { return "commit: " + e.Err.Error() }
 // Unwrap returns the error of the connection.
 func (e *Uncertain) Unwrap() error { return e.Err }
 
-// IsUncertain reports whether err is an *Uncertain.
+// IsUncertain reports whether err is an *Uncertain, or the *fault.Uncertain that a unit of
+// work returns for it.
 func IsUncertain(err error) bool {
 	var u *Uncertain
-	return errors.As(err, &u)
+	var unit *fault.Uncertain
+	return errors.As(err, &u) || errors.As(err, &unit)
 }
 
 // ErrDone is returned by a transaction that is already committed or rolled back.

@@ -51,6 +51,17 @@ func FileCode(err error) (code int, message string, ok bool) {
 	return 0, "", false
 }
 
+// mysqlNumber returns the number of an error of a MySQL or MariaDB server in err's tree. The
+// driver has no method for it.
+func mysqlNumber(err error) (number uint64, ok bool) {
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if field := fieldOf(e, "Number"); field.IsValid() && field.CanUint() {
+			return field.Uint(), true
+		}
+	}
+	return 0, false
+}
+
 func textField(v any, name string) string {
 	if f := fieldOf(v, name); f.IsValid() && f.Kind() == reflect.String {
 		return f.String()

@@ -17,6 +17,8 @@ type Native interface {
 	Enter(ctx context.Context) error
 	// State returns the state of the transaction as far as the client knows it.
 	State() State
+	// Use reserves the connection for the application until done is called; see Alive.
+	Use() (done func())
 }
 
 // State is the state of a transaction.
@@ -45,6 +47,19 @@ type Guard interface {
 	After(query string, err error)
 	// Refuse fails the unit because the application tried to end the transaction.
 	Refuse() error
+	// Use reserves the connection until done is called; see Alive.
+	Use() (done func())
+}
+
+// Using returns the context of a statement of the application, which ends with ctx or with the
+// unit, and reserves the connection until stop is called.
+func Using(ctx context.Context, guard Guard) (merged context.Context, stop context.CancelFunc) {
+	done := guard.Use()
+	merged, cancel := Merge(ctx, guard.Context())
+	return merged, func() {
+		cancel()
+		done()
+	}
 }
 
 // Merge returns a context that ends with ctx or with unit, whichever is first.

@@ -10,13 +10,11 @@ import (
 // errors, such as a full disk, a timeout or a lost response to COMMIT, are not caused by
 // the data.
 func Refused(err error) bool {
-	var uncertain *Uncertain
-	var unknown *fault.Uncertain
 	var duplicate *fault.Duplicate
 	var restricted *fault.Restricted
 	var invalid *fault.Invalid
 	switch {
-	case errors.As(err, &uncertain), errors.As(err, &unknown):
+	case IsUncertain(err):
 		return false
 	case errors.As(err, &duplicate), errors.As(err, &restricted), errors.As(err, &invalid):
 		return true

@@ -7,8 +7,7 @@ import "errors"
 // response to COMMIT did not arrive. Conflicts with other transactions and their locks
 // do not count.
 func IsUnavailable(err error) bool {
-	var uncertain *Uncertain
-	if errors.As(err, &uncertain) {
+	if IsUncertain(err) {
 		return true
 	}
 	if IsLocked(err) || IsCertification(err) {
@@ -27,6 +26,15 @@ func IsUnavailable(err error) bool {
 		const readOnly, ioError, full, cannotOpen = 8, 10, 13, 14 // SQLite's primary codes
 		switch code & 0xff {
 		case readOnly, ioError, full, cannotOpen:
+			return true
+		}
+		return false
+	}
+	if number, ok := mysqlNumber(err); ok {
+		switch number {
+		case 3, 20, 1021, 1026, 1030, 1037, 1041, 1114, 1180, // writing a file, disk full, out of memory
+			1040, 1053, 1203, 1927, 4031, // too many connections, the server is stopping, the connection was killed
+			1047, 1290, 1792, 1836: // not a part of the cluster, read-only
 			return true
 		}
 		return false

@@ -22,13 +22,15 @@ type Token struct {
 	Parent                                   *string
 	Created                                  time.Time
 	Used, Expires, Revoked                   *time.Time
+	// Scope limits the work that a token with the role worker may serve, as JSON. Nil: no limit.
+	Scope *string
 }
 
 // InsertToken returns the statement that records a token. The token is valid for the duration
 // good. A session also expires if it is not used for the duration idle.
 func (s *Store) InsertToken(t Token, idle, good *time.Duration, now Now) sqldb.Stmt {
 	return s.stmt("TokenInsert", t.ID, t.Kind, t.Hash, t.Name, t.Role, t.ActorType, t.ActorID, t.CallerKind, t.CallerID, t.Parent,
-		microseconds(idle), microseconds(good), at(now))
+		microseconds(idle), microseconds(good), at(now), t.Scope)
 }
 
 func microseconds(d *time.Duration) *int64 {
@@ -70,7 +72,7 @@ func (s *Store) ActorTokens(ref ActorRef, before string, limit int, found func(T
 func tokenRow(found func(Token)) func(sqldb.Scan) error {
 	return readRow(found, func(t *Token) []any {
 		return []any{&t.ID, &t.Kind, &t.Hash, &t.Name, &t.Role, &t.ActorType, &t.ActorID, &t.CallerKind, &t.CallerID, &t.Parent,
-			&t.Created, &t.Used, &t.Expires, &t.Revoked}
+			&t.Created, &t.Used, &t.Expires, &t.Revoked, &t.Scope}
 	})
 }
 

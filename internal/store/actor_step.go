@@ -107,6 +107,8 @@ type ActorKey struct {
 	Key      string
 	Sequence int64
 	Created  time.Time
+	// Digest is a hash of the event and its caller. Nil: not known.
+	Digest *string
 }
 
 // Checkpoint is the complete state of an actor after a transition.
@@ -221,7 +223,7 @@ func (s *Store) ListActorKeys(keys []ActorKey, found func(ActorKey)) sqldb.Stmt 
 	list := s.stmt("ActorKeyList", append(refColumns(keys, ActorKey.ref), column(keys, func(k ActorKey) string { return k.Key })))
 	list.Row = func(scan sqldb.Scan) error {
 		var k ActorKey
-		err := scan(&k.Type, &k.ID, &k.Key, &k.Sequence)
+		err := scan(&k.Type, &k.ID, &k.Key, &k.Sequence, &k.Digest)
 		if err == nil {
 			found(k)
 		}
@@ -303,6 +305,7 @@ func (s *Store) InsertActorKeys(all []ActorKey) sqldb.Stmt {
 		column(all, func(k ActorKey) string { return k.Key }),
 		column(all, func(k ActorKey) int64 { return k.Sequence }),
 		column(all, func(k ActorKey) time.Time { return k.Created }),
+		column(all, func(k ActorKey) *string { return k.Digest }),
 	))
 }
 

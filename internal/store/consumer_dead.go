@@ -1,6 +1,8 @@
 package store
 
 import (
+	"bytes"
+	"context"
 	"encoding/hex"
 	"strings"
 	"time"
@@ -112,4 +114,27 @@ func (s *Store) deadConsumers(at DeadPosition, limit int, found func(Dead)) sqld
 	}, func(r *row) []any {
 		return []any{&r.Name, &r.stamp, &r.Status, &r.Error, &r.Attempts, &r.Created, &r.Died}
 	})
+}
+
+// RetryDead gives a dead letter all its attempts again. The consumer is woken after the commit.
+func (s *Store) RetryDead(ctx context.Context, run sqldb.Runner, consumer string, stamp []byte, now Now) error {
+	stopped, err := s.StoppedAtDead(ctx, run, consumer, stamp)
+	if err != nil {
+		return err
+	}
+	if stopped {
+		return run.Run(ctx, s.DeleteDeadEntry(consumer, stamp), s.ResumeConsumer(consumer))
+	}
+	return run.Run(ctx, s.RetryDeadEntry(consumer, stamp, 0, nil, 0, now))
+}
+
+// StoppedAtDead locks a consumer and reports whether it has stopped at the dead letter.
+func (s *Store) StoppedAtDead(ctx context.Context, run sqldb.Runner, consumer string, stamp []byte) (stopped bool, err error) {
+	var position []byte
+	take := s.TakeConsumer(consumer, func(p []byte, at bool) { position, stopped = p, at })
+	take.Done = sqldb.One(&fault.NotFound{Kind: "consumer", ID: consumer})
+	if err := run.Run(ctx, take, s.GetDeadEntry(consumer, stamp, consumer+"/"+hex.EncodeToString(stamp))); err != nil {
+		return false, sqldb.Bare(err)
+	}
+	return stopped && bytes.Compare(stamp, position) > 0, nil
 }

@@ -219,6 +219,8 @@ type Instance struct {
 	Wait *Waited
 	// CancelReason is the reason of the cancellation, while the cancel step runs.
 	CancelReason *string
+	// Paused is true if the definition was paused when the instance was claimed.
+	Paused bool
 	// Sealed is the error if the state could not be decrypted. The state then has its stored
 	// form.
 	Sealed error
@@ -226,13 +228,18 @@ type Instance struct {
 	Unreadable error
 }
 
-func (s *Store) instanceRow(found func(*Instance)) func(sqldb.Scan) error {
+// instanceRow reads an instance. The row of a claim has one more column: whether the definition
+// is paused.
+func (s *Store) instanceRow(claimed bool, found func(*Instance)) func(sqldb.Scan) error {
 	var row Instance
 	var awaits, seen, dropped, awaited, wait *string
 	to := []any{
 		&row.ID, &row.FSM, &row.Version, &row.Step, &row.State, &row.Attempt, &row.Failures, &row.Crashes, &awaits, &row.Keeps, &seen, &row.TimedOut, &row.Fanout,
 		&dropped, &row.Parent, &row.ParentFanout, &row.Partition, &row.UniqueName, &row.UniqueKey, &row.UniqueScope, &row.Deadline, &row.Created,
 		&row.Priority, &row.Due, &row.Trace, &awaited, &row.Rerun, &wait, &row.CancelReason,
+	}
+	if claimed {
+		to = append(to, &row.Paused)
 	}
 	return func(scan sqldb.Scan) error {
 		if err := scan(to...); err != nil {

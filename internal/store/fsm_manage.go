@@ -3,6 +3,7 @@ package store
 import (
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/sqldb"
@@ -11,7 +12,7 @@ import (
 // GetInstance returns the statement that reads an instance as a claim does.
 func (s *Store) GetInstance(id string, found func(*Instance)) sqldb.Stmt {
 	get := s.stmt("InstanceGet", id)
-	get.Row = s.instanceRow(found)
+	get.Row = s.instanceRow(false, found)
 	get.Done = sqldb.One(&fault.NotFound{Kind: "instance", ID: id})
 	return get
 }
@@ -60,7 +61,6 @@ func (s *Store) ShowInstances(f InstanceFilter, now Now, found func(InstanceView
 	for _, c := range []struct{ text, value string }{
 		{"i.id = ?" + uuid, f.ID},
 		{"i.fsm = ?", f.FSM},
-		{"i.queue = ?", f.Queue},
 		{"i.parent_id = ?" + uuid, f.Parent},
 		{"i.step = ?", f.Step},
 		{"i.id < ?" + uuid, f.Before},
@@ -68,6 +68,9 @@ func (s *Store) ShowInstances(f InstanceFilter, now Now, found func(InstanceView
 		if c.value != "" {
 			w.add(c.text, c.value)
 		}
+	}
+	if f.Queue != "" {
+		w.add("(i.queue = ? or substr(i.queue, 1, ?) = ?)", f.Queue, utf8.RuneCountInString(f.Queue)+1, f.Queue+partMark)
 	}
 	ended := make([]any, len(f.Ended))
 	for i, status := range f.Ended {
@@ -91,6 +94,7 @@ func (s *Store) ShowInstances(f InstanceFilter, now Now, found func(InstanceView
 func (s *Store) viewRow(found func(InstanceView)) func(sqldb.Scan) error {
 	return readRow(func(v InstanceView) {
 		v.Status, v.WaitsFor = placeOf(v.Status)
+		v.Queue = QueueOf(v.Queue)
 		v.State, _ = s.open(instanceState, v.State, v.ID) // a state that cannot be decrypted is shown as it is stored
 		v.Result, _ = s.openAny(finishedResult, v.Result, v.ID)
 		found(v)
@@ -145,6 +149,12 @@ func (s *Store) RemoveInstance(id string, now Now, keepQueued bool, removed *int
 		stmts = append(stmts, remove...)
 	}
 	return stmts
+}
+
+// MakeInstanceDue returns the statements that make an instance due now if it waits for its due
+// time or for a worker. found is called with its queue if it does.
+func (s *Store) MakeInstanceDue(id string, now Now, found func(queue string)) []sqldb.Stmt {
+	return s.waking("InstanceHasten", found, at(now), id)
 }
 
 // Interrupt returns the statement that takes a claim away from a lease that stays valid.

@@ -40,6 +40,11 @@ type Unrouted struct {
 	Known bool
 }
 
+// UnroutedIDs returns the ids of instances.
+func UnroutedIDs(all []Unrouted) []string {
+	return column(all, func(u Unrouted) string { return u.ID })
+}
+
 // UnrouteInstances returns the statement that parks instances until a process that
 // can run them serves their queue.
 func (s *Store) UnrouteInstances(all []Unrouted) sqldb.Stmt {

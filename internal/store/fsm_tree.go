@@ -144,6 +144,7 @@ func (s *Store) ReadUnfinished(ids []string, found func(Unfinished)) sqldb.Stmt 
 		if err != nil {
 			return err
 		}
+		e.Queue = QueueOf(e.Queue)
 		e.Unreadable = cmp.Or(parseJSON("awaited signals", awaits, &e.Awaits), parseJSON("seen signals", seen, &e.Seen)) // the instance is finished even if they cannot be read
 		found(e)
 		return nil

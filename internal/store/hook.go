@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,6 +75,22 @@ func (s *Store) InsertHook(h NewHook, now Now) []sqldb.Stmt {
 		stmts = append(s.notTaken(h.ID), stmts...)
 	}
 	return stmts
+}
+
+// InsertHooks returns the statements that record hooks that differ only in id and payload.
+func (s *Store) InsertHooks(all []NewHook, now Now) []sqldb.Stmt {
+	if !s.dialect.HasArrays() || slices.ContainsFunc(all, func(h NewHook) bool { return h.ID != h.Item || h.Existed != nil }) {
+		var stmts []sqldb.Stmt
+		for _, h := range all {
+			stmts = append(stmts, s.InsertHook(h, now)...)
+		}
+		return stmts
+	}
+	h := all[0]
+	return s.stmts("HookInsertMany", at(now), h.At, h.Delay.Microseconds(), tuples{
+		column(all, func(h NewHook) string { return h.Item }),
+		column(all, func(h NewHook) string { return s.seal(hookPayload, h.Payload, h.ID) }),
+	}, h.Namespace, h.Name, HookLane(h.Namespace, h.Name), h.Priority, h.Policy, h.MaxAttempts, h.Unit, h.Trace)
 }
 
 // notTaken returns the statement that fails if an id chosen by a user is already the id of a

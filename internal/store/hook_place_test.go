@@ -84,6 +84,7 @@ func newHookScene(t *testing.T, name string) *hookScene {
 	s.lease(2, HookQueue("shop"), item(4), item(5), item(7), item(1))
 	s.lease(3, HookQueue("shop"), item(5))
 	s.lease(4, HookQueue("zoo"), item(6), item(3))
+	s.exec("insert into perdure.definitions (fsm, version, first_step, queue, steps, updated_at) values ('order', 1, 'pay', 'aaa', '[\"pay\"]', ?)", noon)
 	for n, queue := range []string{"aaa", "hook", "zzz"} {
 		id := fmt.Sprintf("00000000-0000-7000-8000-%012x", n)
 		s.exec("insert into perdure.instances (id, fsm, version, step, state, queue, priority, due_at, created_at) values (?, 'order', 1, 'pay', '{}', ?, 0, ?, ?)", id, queue, noon, noon)

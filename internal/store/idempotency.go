@@ -45,6 +45,14 @@ func (s *Store) AnswerRequest(k RequestKey, response string) sqldb.Stmt {
 	return s.stmt("IdempotencyAnswer", s.seal(requestResponse, response, k.Principal, k.Key), k.Principal, k.Key)
 }
 
+// TryWrite returns statements that write a row and remove it. Together with their commit
+// they show that the database accepts writes. They wait for no lock of another process: the
+// key must be unique.
+func (s *Store) TryWrite(key string, now Now) []sqldb.Stmt {
+	const principal = "perdure/write-check"
+	return []sqldb.Stmt{s.stmt("IdempotencyInsert", principal, key, "", at(now)), s.stmt("IdempotencyDelete", principal, key)}
+}
+
 // PurgeRequests returns the statement that removes up to limit keys that are older
 // than age.
 func (s *Store) PurgeRequests(age time.Duration, limit int, now Now, removed *int64) sqldb.Stmt {

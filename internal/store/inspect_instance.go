@@ -108,6 +108,7 @@ type InstanceStatus struct {
 func (s *Store) InstanceStatuses(ids []string, now Now, found func(InstanceStatus)) sqldb.Stmt {
 	return read(s.byID("InspectStatus", ids, now), func(v InstanceStatus) {
 		v.Status, v.WaitsFor = placeOf(v.Status)
+		v.Queue = QueueOf(v.Queue)
 		found(v)
 	}, func(v *InstanceStatus) []any { return []any{&v.ID, &v.FSM, &v.Queue, &v.Step, &v.Parent, &v.Status} })
 }

@@ -2,8 +2,11 @@ package store
 
 import (
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/perdure/perdure/internal/sqldb"
 )
 
 // A lane is the queue of a row in ready, which all kinds of work share. The lane of an instance
@@ -17,6 +20,30 @@ const (
 	// AlarmQueue is the queue of the leases of alarms. It is the prefix of their lanes.
 	AlarmQueue = "alarm\t"
 )
+
+// An instance can be in a lane of its queue: the queue, the character U+001F, which no name
+// contains, and a part. Parts with the prefix ~ are the names that have no room in the slots of
+// the process that claimed it, see package core.
+const (
+	partMark  = "\x1f"
+	shareMark = "~"
+)
+
+// ShareLane returns the lane of a queue for instances whose names have no room.
+func ShareLane(queue string, names ...string) string {
+	for _, name := range names {
+		if name != "" {
+			queue += partMark + shareMark + name
+		}
+	}
+	return queue
+}
+
+// QueueOf returns the queue of a lane of instances.
+func QueueOf(lane string) string {
+	queue, _, _ := strings.Cut(lane, partMark)
+	return queue
+}
 
 // AlarmLane returns the lane of the alarms of a type.
 func AlarmLane(typ string) string { return AlarmQueue + typ }
@@ -41,6 +68,65 @@ func ParseLane(lane string) (kind, namespace, name string) {
 	namespace, name, _ = strings.Cut(rest, "\t")
 	return HookKind, namespace, name
 }
+
+// SharesOfLane returns the names with which the items of a lane share the slots of a process
+// with those of other lanes.
+func SharesOfLane(lane string) (names []string) {
+	switch kind, _, name := ParseLane(lane); kind {
+	case HookKind:
+		return []string{"hook:" + name}
+	case AlarmKind:
+		return []string{"alarm:" + name}
+	}
+	for _, part := range strings.Split(lane, partMark)[1:] {
+		if name, ok := strings.CutPrefix(part, shareMark); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// maxLanes is the largest number of lanes of a queue that a process looks at.
+const maxLanes = 1000
+
+// Spreads reports whether instances can be moved to lanes of their queue.
+func (s *Store) Spreads() bool { return s.text("InstanceLanes") != "" }
+
+// Lanes returns the statement that finds the lanes of a queue that have items, and the time
+// until the first of them is due.
+func (f *Family) Lanes(queue string, now Now, found func(lane string, wait time.Duration)) sqldb.Stmt {
+	type row struct {
+		lane string
+		us   int64
+	}
+	return read(f.stmt("Lanes", at(now), queue, maxLanes), func(r row) {
+		found(r.lane, time.Duration(min(r.us, maxMicroseconds))*time.Microsecond)
+	}, func(r *row) []any { return []any{&r.lane, &r.us} })
+}
+
+// ClaimLanes is Claim for lanes of the queue.
+func (f *Family) ClaimLanes(c Claim, now Now, found func(Claimed)) []sqldb.Stmt {
+	separator := ", due as ("
+	if !f.s.dialect.ChainsWrites() {
+		separator = "\n;\n"
+	}
+	_, rest, _ := strings.Cut(f.s.text(f.kind+"Claim"), separator)
+	text := strings.ReplaceAll(f.s.text(f.kind+"LaneClaim"), "{rest}", rest)
+	stmts := f.s.bindAll(text, []any{c.Queue, at(now), c.Limit, c.Token, c.Worker, f.s.dialect.Bool(false), c.Lease.Microseconds(), one(c.Lanes)})
+	stmts[len(stmts)-1].Row = f.row(found)
+	return stmts
+}
+
+// Moved is an item that is moved to a lane.
+type Moved struct{ ID, Lane string }
+
+// Move returns the statement that moves claimed items to lanes. Ready then puts them there.
+func (f *Family) Move(all []Moved) sqldb.Stmt {
+	return f.stmt("Move", tuples{column(all, func(m Moved) string { return m.ID }), column(all, func(m Moved) string { return m.Lane })})
+}
+
+// Unshare returns the statement that moves items back to their queue.
+func (f *Family) Unshare(ids []string) sqldb.Stmt { return f.stmt("Unshare", one(ids)) }
 
 // hookArgs returns the arguments that find a hook by its public id: the key that its user
 // chose, and the id of the row. The id is nil if the public id is not a UUID in the stored

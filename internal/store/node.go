@@ -31,6 +31,8 @@ type NodeQueue struct {
 	// Serves are the names of the work that the process claims: definitions with their
 	// versions, hooks or types. nil means all.
 	Serves []string `json:"serves"`
+	// Held are the names whose work waits because they have no further slots.
+	Held []string `json:"held,omitempty"`
 }
 
 // BeatNode returns the statements that record a heartbeat of a process. drain is set to whether

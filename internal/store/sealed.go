@@ -23,6 +23,7 @@ const (
 	logEvent
 	logSaid
 	requestResponse
+	journalResult
 	placeCount
 )
 
@@ -54,6 +55,7 @@ var places = [placeCount]struct {
 	logEvent:        {"actor_log.event", []rows{{first: `["", "", -1]`, list: "LogEventSealed", update: "LogEventReseal", parts: 3}}},
 	logSaid:         {"actor_log.said", []rows{{first: `["", "", -1]`, list: "LogSaidSealed", update: "LogSaidReseal", parts: 3}}},
 	requestResponse: {"idempotency.response", []rows{{first: `["", ""]`, list: "ResponseSealed", update: "ResponseReseal", parts: 2}}},
+	journalResult:   {"journal.result", []rows{{first: `["` + noID + `", ""]`, list: "JournalSealed", update: "JournalReseal", parts: 2}}},
 }
 
 // rows are the statements that iterate over the values of a column.

@@ -159,10 +159,16 @@ var special = map[string][]string{
 	"TimerDeleteHeld": {sqldb.Postgres},
 	"CounterGuard":    {sqldb.Postgres},
 	"Horizon":         {sqldb.Postgres},
+	"FloorDoctor":     {sqldb.Postgres},
 	// Only PostgreSQL has SQL functions for applications.
 	"ActorInboxEarlier": {sqldb.Postgres},
 	"ActorInboxRemove":  {sqldb.Postgres},
+	"InstanceLanes":     {sqldb.Postgres, sqldb.SQLite},
+	"InstanceMove":      {sqldb.Postgres, sqldb.SQLite},
+	"InstanceUnshare":   {sqldb.Postgres, sqldb.SQLite},
+	"HookInsertMany":    {sqldb.Postgres},
 	"ActorInboxSweep":   {sqldb.Postgres},
+	"FailingTasks":      {sqldb.Postgres, sqldb.SQLite},
 }
 
 func TestEveryDialectHasEveryStatement(t *testing.T) {
@@ -256,8 +262,9 @@ func TestTheProgramAndTheFilesNameTheSameStatements(t *testing.T) {
 			}
 		}
 	}
-	// Instances are not taken out of ready by themselves, and have their policies apart.
-	others := []string{"Unready", "RetryBound", "RetryChange"}
+	// Instances are not taken out of ready by themselves, and have their policies apart. Only
+	// they are moved to lanes.
+	others := []string{"Unready", "RetryBound", "RetryChange", "Lanes", "LaneClaim", "Move", "Unshare"}
 	for statement := range used {
 		if kind, found := strings.CutPrefix(statement, "Instance"); found && !slices.Contains(others, kind) && used["Hook"+kind] && known["Hook"+kind] != known[statement] {
 			t.Errorf("one of the kinds lacks %s", kind)

@@ -81,6 +81,17 @@ func (s *Store) RestartTask(id int64, now Now, changed *int64) []sqldb.Stmt {
 	return append(s.TaskClock(now), counted(s.task("TaskRevive", now, id), changed))
 }
 
+// MakeTaskDue returns the statements that make a waiting task due now. changed is set to the
+// number of changed tasks.
+func (s *Store) MakeTaskDue(id int64, now Now, changed *int64) []sqldb.Stmt {
+	return append(s.TaskClock(now), counted(s.task("TaskHasten", now, id), changed))
+}
+
+// LastTaskErrors returns the statement that reads the last errors of tasks.
+func (s *Store) LastTaskErrors(ids []string, found func(id, message string)) sqldb.Stmt {
+	return twoColumns(s.stmt("TaskErrorLast", one(ids)), found)
+}
+
 // CancelTask returns the statements that cancel an unfinished task. changed is set to the
 // number of changed tasks.
 func (s *Store) CancelTask(id int64, now Now, changed *int64) []sqldb.Stmt {

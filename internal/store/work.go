@@ -23,7 +23,7 @@ type Family struct {
 // Instances returns the statements on instances of state machines.
 func (s *Store) Instances() *Family {
 	return &Family{s: s, kind: "Instance", row: func(found func(Claimed)) func(sqldb.Scan) error {
-		return s.instanceRow(func(i *Instance) {
+		return s.instanceRow(true, func(i *Instance) {
 			found(Claimed{ID: i.ID, Public: i.ID, Due: i.Due, Parent: i.Parent, Row: i})
 		})
 	}}

@@ -10,6 +10,7 @@ package wake
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,6 +32,16 @@ type Watcher interface {
 	// Watch calls changed when it starts to watch. From then on it calls changed after
 	// commits of other processes, until ctx is done or the database cannot be read.
 	Watch(ctx context.Context, changed func()) error
+}
+
+// Fallible is a Remote whose notifications may not arrive although listening succeeds: a
+// pooler of transactions drops them. The hub tests that its own notifications arrive, and
+// polls for commits while they do not.
+type Fallible interface {
+	Remote
+	// Commits returns a text that changes after every commit of any process. It may change
+	// without a commit.
+	Commits(ctx context.Context) (string, error)
 }
 
 // Unknown is the due time in the wake-up for an unknown commit of another process. The
@@ -69,6 +80,8 @@ type Hub struct {
 	looking   bool
 	closed    bool
 	running   sync.WaitGroup
+
+	test selfTest
 }
 
 type subscription struct {
@@ -249,8 +262,9 @@ func (h *Hub) listen() {
 		h.repeat(ctx, func() error {
 			// Earlier notifications were missed, so all subscribers are woken when it is
 			// ready.
-			return h.remote.Listen(ctx, h.PublishAll, h.received)
+			return h.remote.Listen(ctx, h.ready, h.received)
 		})
+		h.testListener(ctx)
 	}
 	if h.watcher != nil {
 		h.repeat(ctx, func() error {
@@ -261,6 +275,10 @@ func (h *Hub) listen() {
 
 // received wakes the subscribers of a topic that another process has notified.
 func (h *Hub) received(topic string) {
+	if strings.HasPrefix(topic, testPrefix) {
+		h.test.arrived(topic)
+		return
+	}
 	switch topic {
 	case "":
 		h.notifyAll(Unknown)

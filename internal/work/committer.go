@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/sqldb"
@@ -80,6 +81,12 @@ func (c *committer) enqueue(d *Decided, then func(error)) {
 // Release returns an item unchanged. It does not wait.
 func (c *committer) Release(i *Item, then func(error)) {
 	c.CommitOutcome(Decided{Item: i, release: true}, then)
+}
+
+// ReleaseWith is Release with an outcome for the kind's Keep, which is called if the claim was
+// revoked and the item is handed over.
+func (c *committer) ReleaseWith(i *Item, outcome any, then func(error)) {
+	c.CommitOutcome(Decided{Item: i, Outcome: outcome, release: true}, then)
 }
 
 // Postpone returns an item with a delay and a visible reason. It does not wait.
@@ -212,12 +219,13 @@ func (c *committer) commit(group []*Decided, wait time.Duration) (notify func(),
 			c.runner.Publish(&wakeups)
 		}, false
 	}
-	var uncertain *sqldb.Uncertain
 	switch {
 	case sqldb.IsLocked(err):
 		return func() {}, true
-	case errors.As(err, &uncertain), sqldb.IsUnavailable(err), sqldb.IsTransient(err), errors.Is(err, context.DeadlineExceeded):
+	case sqldb.IsUncertain(err), sqldb.IsUnavailable(err), sqldb.IsTransient(err), errors.Is(err, context.DeadlineExceeded):
 		c.Resolve(group, fmt.Errorf("commit outcome: %w", err))
+	case len(group) == 1 && group[0].Keyed && isDuplicate(err):
+		c.Resolve(group, fmt.Errorf("commit outcome: another run has recorded it: %w", err))
 	case len(group) == 1 && group[0].Alone:
 		group[0].then(err)
 	case len(group) == 1 && sqldb.Refused(err) && c.runner.kind.Refused != nil:
@@ -263,10 +271,15 @@ func notifyCallers(group []*Decided) {
 	}
 }
 
+// isDuplicate reports whether a row exists already.
+func isDuplicate(err error) bool {
+	var duplicate *fault.Duplicate
+	return errors.As(err, &duplicate)
+}
+
 // repeatable reports whether a transaction may be retried because nothing was written.
 func repeatable(err error) bool {
-	var uncertain *sqldb.Uncertain
-	return !errors.As(err, &uncertain) && (sqldb.IsTransient(err) || sqldb.IsUnavailable(err))
+	return !sqldb.IsUncertain(err) && (sqldb.IsTransient(err) || sqldb.IsUnavailable(err))
 }
 
 // try commits a group in one transaction. It retries after a deadlock, a lost connection
@@ -302,19 +315,37 @@ func (c *committer) emptyLeases(group []*Decided) []string {
 			empty = append(empty, token)
 		}
 	}
+	for _, d := range group {
+		d.drops = c.leases[d.Token] <= ends[d.Token]
+	}
 	return empty
 }
 
-// forget subtracts the claims of a committed group.
+// forget subtracts the claims of a committed group. Outcomes of one lease may be committed
+// concurrently, so that none of their transactions has the last one: forget then removes the
+// lease in a further transaction.
 func (c *committer) forget(group []*Decided) {
+	var left []string
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	for _, d := range group {
 		if d.Inline && !d.Stale {
 			continue
 		}
-		if c.leases[d.Token]--; c.leases[d.Token] <= 0 {
-			delete(c.leases, d.Token)
+		claims, known := c.leases[d.Token]
+		if claims > 1 {
+			c.leases[d.Token] = claims - 1
+			continue
+		}
+		delete(c.leases, d.Token)
+		if known && !d.drops && c.runner.kind.Rows == nil {
+			left = append(left, d.Token)
 		}
 	}
+	c.mu.Unlock()
+	if len(left) == 0 {
+		return
+	}
+	c.resolver.Go(func(ctx context.Context) error {
+		return c.runner.Transact(ctx, func(tx sqldb.Tx) error { return tx.Run(ctx, c.runner.Runtime.Store.DropLeases(left)) })
+	}, func(error) {}) // a lease that is left expires
 }

@@ -18,6 +18,9 @@ type Decided struct {
 	// Alone is true if the decision is not committed separately after its group has failed. The
 	// caller receives ErrGroup and calls CommitAlone.
 	Alone bool
+	// Keyed is true if the outcome inserts rows that another run of the item may have inserted. The
+	// claim is then returned, and the item runs again.
+	Keyed bool
 	// With are functions of the application that run in the transaction of the outcome.
 	With []func(*perdure.Tx) error
 	// Stale is set if the claim was lost: the outcome was dropped. Taken is also set if the
@@ -28,6 +31,8 @@ type Decided struct {
 	Void bool
 
 	release bool
+	drops   bool    // the transaction of the outcome removes the lease, which is empty then
+	lane    string  // the lane to which a released item is moved. Empty: it stays
 	reason  *string // reason for postponing
 	delay   time.Duration
 	then    func(error)

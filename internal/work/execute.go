@@ -66,6 +66,9 @@ func (r *Runner) executed(ctx context.Context, i *Item, e Execution, err error, 
 		r.Release(i, then)
 		return
 	}
+	if err != nil && r.Undecided(ctx, i, err, then) {
+		return
+	}
 	if err := failpoint.Hit(r.kind.Name + ".executed"); err != nil {
 		r.End(i, err)
 		return

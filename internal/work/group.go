@@ -62,15 +62,22 @@ func (c *committer) commitGroup(ctx context.Context, group []*Decided, wakeups *
 // released items.
 func (c *committer) write(group []*Decided, ready []string, wakeups *Wakeups) []sqldb.Stmt {
 	r := c.runner
-	var outcomes []*Decided
+	var outcomes, kept []*Decided
 	var released []store.Held
+	var moved []store.Moved
 	var stmts []sqldb.Stmt
 	for _, d := range group {
 		switch {
 		case d.Stale && !slices.Contains(ready, d.ID):
 		case d.Stale, d.release:
 			released = append(released, d.held())
+			if d.lane != "" {
+				moved = append(moved, store.Moved{ID: d.ID, Lane: d.lane})
+			}
 			wakeups.Woken(d.Queue)
+			if d.Stale && d.Outcome != nil {
+				kept = append(kept, d)
+			}
 		case d.reason != nil:
 			stmts = append(stmts, r.postpone(d.held(), *d.reason, d.delay)...)
 			wakeups.At(d.Queue, r.Runtime.Clock.Now().Add(d.delay))
@@ -80,6 +87,13 @@ func (c *committer) write(group []*Decided, ready []string, wakeups *Wakeups) []
 	}
 	if len(outcomes) > 0 {
 		stmts = append(stmts, r.kind.Write(outcomes, wakeups)...)
+		stmts = append(stmts, r.receipts(outcomes)...)
+	}
+	if len(kept) > 0 && r.kind.Keep != nil {
+		stmts = append(stmts, r.kind.Keep(kept)...)
+	}
+	if len(moved) > 0 {
+		stmts = append(stmts, r.family().Move(moved))
 	}
 	if len(released) > 0 {
 		stmts = append(stmts, r.ready(released)...)

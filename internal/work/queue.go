@@ -43,9 +43,11 @@ type Queue struct {
 	// overdue is set if next found work that is past due.
 	fullScans atomic.Int64
 	overdue   atomic.Bool
+	// lanes are the lanes of the queue that had items when they were last looked for.
+	lanes atomic.Pointer[[]string]
 }
 
-// QueueOptions configure a Queue. All fields are required.
+// QueueOptions configure a Queue. All fields except Label and Room are required.
 type QueueOptions struct {
 	Name string
 	// Label is the name that users see. Empty: Name.
@@ -54,6 +56,8 @@ type QueueOptions struct {
 	Concurrency int
 	// Names returns the names of the work that this process can run.
 	Names func() []string
+	// Room returns how many more items may be claimed now: see core.Options. It may be nil.
+	Room func(running int) int
 }
 
 func newQueue(r *Runner, o QueueOptions) *Queue {
@@ -61,12 +65,15 @@ func newQueue(r *Runner, o QueueOptions) *Queue {
 	kind := core.Kind{
 		Name: r.kind.Name, Claim: q.claim, Begin: q.begin, Extend: q.extend, Taken: q.taken, Release: q.release, Next: q.next, Sweep: r.kind.Sweep,
 	}
+	if r.kind.Spread {
+		kind.Return = q.moveAway
+	}
 	if r.kind.Rows != nil {
 		kind.Extend, kind.Taken, kind.AwaitOutcomes = q.extendRows, nil, r.awaitOutcomes
 	}
 	q.worker = core.NewWorker(kind, core.Options{
 		Queue: cmp.Or(o.Label, o.Name), Workers: r.Runtime.Workers, Names: o.Names,
-		Concurrency: o.Concurrency, Lease: r.options.Lease, Clock: r.Runtime.Clock, OnError: r.options.OnError, Outage: &r.outage,
+		Concurrency: o.Concurrency, Room: o.Room, Lease: r.options.Lease, Clock: r.Runtime.Clock, OnError: r.options.OnError, Outage: &r.outage,
 		SweepEvery: r.options.SweepEvery,
 	})
 	return q
@@ -169,12 +176,24 @@ func (q *Queue) Take(ctx context.Context, limit int, lease time.Duration) ([]*co
 // take claims due items. On a cluster, two nodes may claim the same items, and one of them
 // fails when it commits.
 func (q *Queue) take(ctx context.Context, limit int, lease time.Duration) ([]*core.Claim, error) {
-	var claims []*core.Claim
-	err := unit.Overtakable(ctx, nil, func() (err error) {
-		claims, err = q.takeOnce(ctx, limit, lease)
+	claims, err := q.takeLanes(ctx, limit, lease)
+	if err != nil || len(claims) == limit {
+		return claims, err
+	}
+	limit -= len(claims)
+	if q.runner.kind.Spread && len(q.worker.Held()) > 0 {
+		limit += surplus
+	}
+	var others []*core.Claim
+	err = unit.Overtakable(ctx, nil, func() (err error) {
+		others, err = q.takeOnce(ctx, limit, lease)
 		return err
 	})
-	return claims, err
+	if err != nil && len(claims) > 0 { // those that were claimed must run
+		q.runner.options.OnError(err)
+		return claims, nil
+	}
+	return append(claims, others...), err
 }
 
 func (q *Queue) takeOnce(ctx context.Context, limit int, lease time.Duration) ([]*core.Claim, error) {
@@ -203,7 +222,7 @@ func (q *Queue) newClaim(limit int, lease time.Duration) store.Claim {
 func (q *Queue) source() store.Claim {
 	c := store.Claim{Queue: q.name}
 	if lanes := q.runner.kind.Lanes; lanes != nil {
-		c.Lanes = lanes(q.name)
+		c.Lanes = q.withRoom(lanes(q.name))
 	}
 	return c
 }
@@ -219,7 +238,9 @@ func (q *Queue) lease(ctx context.Context, tx sqldb.Tx, c store.Claim, stmts fun
 	err := tx.Run(ctx, stmts(func(row store.Claimed) {
 		i := &Item{ID: row.ID, Row: row.Row, parent: row.Parent, Queue: q.name, Token: c.Token, Skipped: skipped, queue: q}
 		i.Claim = &core.Claim{ID: i.ID, Public: row.Public, Token: c.Token, Work: i, Due: row.Due}
-		with(i)
+		if with(i); !i.suspect { // suspects have slots of their own
+			i.Claim.Name, i.Claim.System = r.kind.Share(i)
+		}
 		items = append(items, i)
 	})...)
 	if err != nil || len(items) == 0 {
@@ -244,7 +265,10 @@ func (q *Queue) lease(ctx context.Context, tx sqldb.Tx, c store.Claim, stmts fun
 }
 
 // begin makes the kind execute an item.
-func (q *Queue) begin(ctx context.Context, c *core.Claim) { q.runner.kind.Begin(ctx, c.Work.(*Item)) }
+func (q *Queue) begin(ctx context.Context, c *core.Claim) {
+	i := c.Work.(*Item)
+	q.runner.kind.Begin(context.WithValue(ctx, itemKey{}, i), i)
+}
 
 // End finishes the claim of an item. The kind calls it once, after the decision about the item
 // was committed or has failed.
@@ -327,11 +351,16 @@ func (q *Queue) release(_ context.Context, claims []*core.Claim) error {
 }
 
 func (q *Queue) next(ctx context.Context) (wait time.Duration, ok bool, err error) {
-	stmts := q.runner.kind.Next(q.name, q.least(), func(d time.Duration) {
+	stmts := q.runner.kind.Next(q.source(), q.least(), func(d time.Duration) {
 		if !ok || d < wait {
 			wait, ok = d, true
 		}
 	})
+	stmts = append(stmts, q.findLanes(func(d time.Duration) {
+		if !ok || d < wait {
+			wait, ok = d, true
+		}
+	})...)
 	err = q.runner.Look(ctx, stmts...)
 	if ok && wait <= 0 {
 		q.overdue.Store(true)

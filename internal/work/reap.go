@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/sqldb"
@@ -101,6 +102,7 @@ func (q *Queue) expire(ctx context.Context) (suspects bool, err error) {
 		if lanes := q.source(); !q.idle(lanes) {
 			stmts = append(stmts, r.family().SuspectsDue(lanes, now, func() { suspects = true }))
 		}
+		stmts = append(stmts, q.findLanes(func(time.Duration) {})...)
 		if r.kind.Expire != nil {
 			own = r.kind.Expire(q.name, &wakeups)
 		}
@@ -229,6 +231,9 @@ func (r *Runner) reapLease(ctx context.Context, tx sqldb.Tx, token string, l *lo
 	var stmts []sqldb.Stmt
 	if len(ids) > 0 {
 		stmts = f.RecordTaken(token, ids, retry.Lost, message, now)
+	}
+	if len(returns) > 0 && r.kind.Spread { // suspects are not looked for in lanes
+		stmts = append(stmts, f.Unshare(ids))
 	}
 	if len(returns) > 0 {
 		stmts = append(stmts, f.Return(returns, message, now, wakeups.Woken)...)

@@ -104,6 +104,9 @@ func (q *Queue) admit(claimed []store.Claimed) (items []*Item, surplus []store.H
 			i.suspect, i.limit = true, *row.Limit
 		}
 		i.Claim = &core.Claim{ID: i.ID, Public: row.Public, Token: row.Token, Work: i, Due: row.Due}
+		if !i.suspect {
+			i.Claim.Name, i.Claim.System = q.runner.kind.Share(i)
+		}
 		items = append(items, i)
 	}
 	return items, surplus

@@ -35,6 +35,15 @@ func (r *Runner) served() []*Queue {
 // Queues returns the queues that this process serves.
 func (r *Runner) Queues() []*Queue { return r.served() }
 
+// Held returns the names whose items have no room in the slots of their queues, see Kind.Share.
+func (r *Runner) Held() []string {
+	var names []string
+	for _, q := range r.served() {
+		names = append(names, q.worker.Held()...)
+	}
+	return names
+}
+
 // Serve makes this process serve another queue. It returns false if the queue is already
 // served.
 func (r *Runner) Serve(o QueueOptions) bool {
@@ -98,6 +107,13 @@ func (r *Runner) Start(ctx context.Context) (int, error) { return r.group().Star
 // Drain implements dispatch.Starter. It also waits for uncommitted outcomes.
 func (r *Runner) Drain(ctx context.Context) error {
 	return errors.Join(r.group().Drain(ctx), r.Close(ctx))
+}
+
+// Freed reports that the room of the queues has grown: see core.Options.Room.
+func (r *Runner) Freed() {
+	for _, q := range r.served() {
+		q.worker.Freed()
+	}
 }
 
 // Lost cancels the running items whose claims were revoked.

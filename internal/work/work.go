@@ -42,13 +42,21 @@ type Kind struct {
 	Family func(*store.Store) *store.Family
 	// Quarantine quarantines an item that has crashed at least MaxCrashes times.
 	Quarantine func(ctx context.Context, tx sqldb.Tx, id, message string, wakeups *Wakeups) error
-	// Next returns the statements that find the time until something is due in a queue,
-	// including suspects with a batch limit of at least least. found may be called more than
-	// once.
-	Next func(queue string, least int, found func(time.Duration)) []sqldb.Stmt
+	// Next returns the statements that find the time until something is due in the lanes of a
+	// queue, including suspects with a batch limit of at least least. found may be called more
+	// than once.
+	Next func(from store.Claim, least int, found func(time.Duration)) []sqldb.Stmt
 	// Lanes returns the lanes of a queue whose items this process can run. Nil: the queue is
 	// its only lane.
 	Lanes func(queue string) []string
+
+	// Share returns the name with which an item shares the slots of its queue with other items,
+	// and the other system that it calls. Empty: it does not share.
+	Share func(i *Item) (name, system string)
+	// Spread is true if the items of a queue have different names. An item whose name has no
+	// room is then moved to a lane of the queue, so that it does not hold up others. Kinds with
+	// Lanes need no such lanes.
+	Spread bool
 
 	// The other fields are optional.
 
@@ -77,6 +85,9 @@ type Kind struct {
 	// HandOver handles revoked claims that are now finished. It returns the items that become
 	// ready and the leases that must be removed.
 	HandOver func(ctx context.Context, tx sqldb.Runner, ended []store.Held) (ready, leases []string, err error)
+	// Keep returns the statements that keep what items did before their claims were revoked and
+	// they were handed over.
+	Keep func(group []*Decided) []sqldb.Stmt
 	// Sweep removes items whose retention has passed.
 	Sweep func(ctx context.Context) error
 }
@@ -105,6 +116,8 @@ type Item struct {
 	Skipped bool
 	// Own is data of the kind.
 	Own any
+	// Receipt is stored with the outcome of the item. Nil: nothing is stored.
+	Receipt *store.Receipt
 
 	parent  *string // the item that waits for the end of this item
 	queue   *Queue

@@ -14,6 +14,11 @@ import (
 // asked is what each page asks of the server when all its actions are done, the
 // first of each.
 var asked = map[string][]string{
+	"": {
+		`DELETE pauses/hook:notify-crm`,
+		`POST instances/actions {"action":"run","filter":{"definition":"charge","status":["retrying"]}}`,
+		`PUT pauses/fsm:charge {"reason":"dial tcp 127.0.0.1:7580: connect: connection refused"}`,
+	},
 	"upcoming": {
 		`POST alarms/subscription ada/fire {}`,
 		`POST alarms/subscription ada/move {"at":"TIME"}`,
@@ -34,6 +39,9 @@ var asked = map[string][]string{
 		`POST instances/actions {"action":"retry","filter":{"status":["failed","quarantined"]},"dry_run":true}`,
 		`POST instances/actions {"action":"retry","filter":{"status":["failed","quarantined"]}}`,
 		`POST instances/actions {"action":"retry","ids":["ID","ID","ID"]}`,
+		`POST instances/actions {"action":"run","filter":{"status":["retrying","scheduled"]},"dry_run":true}`,
+		`POST instances/actions {"action":"run","filter":{"status":["retrying","scheduled"]}}`,
+		`POST instances/actions {"action":"run","ids":["ID"]}`,
 		`POST instances/actions {"action":"terminate","ids":["ID","ID","ID","ID","ID","ID","ID"]}`,
 	},
 	"instances?status=failed": {
@@ -45,10 +53,11 @@ var asked = map[string][]string{
 		`POST instances/actions {"action":"retry","filter":{"status":["failed"]},"dry_run":true}`,
 		`POST instances/actions {"action":"retry","filter":{"status":["failed"]}}`,
 		`POST instances/actions {"action":"retry","ids":["ID","ID","ID"]}`,
+		`POST instances/actions {"action":"run","ids":["ID"]}`,
 		`POST instances/actions {"action":"terminate","ids":["ID","ID","ID","ID","ID","ID","ID"]}`,
 	},
 	"instances/" + id(3): {
-		`POST instances {"definition":"order","state":{"amount":12999,"items":[{"n":2,"sku":"tea"},{"n":1,"sku":"cup"}],"order":"4711","paid":true,"serial":9007199254740993}}`,
+		`POST instances {"definition":"order","state":{"amount":12999,"items":[{"n":2,"sku":"tea"},{"n":1,"sku":"cup"}],"order":"4711","paid":true,"serial":9007199254740993},"queue":"default","unique_key":"order-4711"}`,
 		`POST instances/ID/cancel {"reason":"cancelled in the dashboard"}`,
 		`POST instances/ID/signals {"name":"packed","payload":{}}`,
 		`POST instances/ID/terminate {"reason":"terminated in the dashboard"}`,
@@ -80,6 +89,9 @@ var asked = map[string][]string{
 		`POST hooks/actions {"action":"retry","filter":{"status":["failed","quarantined","cancelled"]},"dry_run":true}`,
 		`POST hooks/actions {"action":"retry","filter":{"status":["failed","quarantined","cancelled"]}}`,
 		`POST hooks/actions {"action":"retry","ids":["ID"]}`,
+		`POST hooks/actions {"action":"run","filter":{"status":["retrying","scheduled"]},"dry_run":true}`,
+		`POST hooks/actions {"action":"run","filter":{"status":["retrying","scheduled"]}}`,
+		`POST hooks/actions {"action":"run","ids":["ID"]}`,
 	},
 	"hooks/" + id(202): {
 		`DELETE hooks/ID`,
@@ -94,6 +106,9 @@ var asked = map[string][]string{
 		`POST tasks/actions {"action":"retry","filter":{"status":["failed","quarantined"]},"dry_run":true}`,
 		`POST tasks/actions {"action":"retry","filter":{"status":["failed","quarantined"]}}`,
 		`POST tasks/actions {"action":"retry","ids":["8"]}`,
+		`POST tasks/actions {"action":"run","filter":{"status":["retrying","scheduled"]},"dry_run":true}`,
+		`POST tasks/actions {"action":"run","filter":{"status":["retrying","scheduled"]}}`,
+		`POST tasks/actions {"action":"run","ids":["7"]}`,
 	},
 	"tasks/8": {
 		`POST tasks/8/retry {}`,

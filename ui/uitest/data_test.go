@@ -32,13 +32,13 @@ const stack = "charge card: provider answered 502\ngoroutine 41 [running]:\nshop
 func sample() map[string]any {
 	data := map[string]any{
 		"me":       object{"name": "local", "role": "admin", "auth": "open", "dev": true, "version": "v0.1.0", "database": "SQLite"},
-		"overview": overview(), "upcoming": upcoming(), "dead": dead(), "search": list(object{"kind": "instance", "id": id(1), "title": "order " + id(1), "detail": "running"}),
+		"overview": overview(), "verdict": verdict(), "upcoming": upcoming(), "dead": dead(), "search": list(object{"kind": "instance", "id": id(1), "title": "order " + id(1), "detail": "running"}),
 		"instances": instances(), "instances/*": instance(), "instances/*/history": history(), "instances/*/children": list(row(31, "shipment", "done", "deliver", 2*minute), row(32, "shipment", "waiting", "pickup", 2*minute)),
 		"instances/*/signals": list(object{"id": "1", "name": "address-changed", "payload": object{"street": "Main St 5"}, "created_at": at(40 * sec), "status": "waiting"}),
 		"facets/instances":    object{"definition": []string{"order", "shipment", "report"}, "queue": []string{"default", "mail"}, "step": []string{"charge", "ship"}},
 		"definitions":         list(definition("order"), definition("report")), "definitions/*": definition("order"),
 		"schedules": list(schedule("nightly-report", "30 2 * * *", "at 02:30", "Europe/Berlin", false), schedule("sweep", "@every 90s", "every 90 seconds", "UTC", true), unreadSchedule()), "schedules/*": wholeSchedule(), "ticks": object{"valid": true, "text": "at 03:45", "next": []string{at(-6 * time.Hour), at(-30 * time.Hour)}},
-		"hooks": list(hook(1, "send-receipt", "done"), hook(2, "notify-crm", "failed"), hook(3, "index", "ready"), hook(4, "notify-crm", "running")), "hooks/*": hook(2, "notify-crm", "failed"),
+		"hooks": list(hook(1, "send-receipt", "done"), hook(2, "notify-crm", "failed"), hook(3, "index", "retrying"), hook(4, "notify-crm", "running")), "hooks/*": hook(2, "notify-crm", "failed"),
 		"tasks": list(task(9, "send_email", "done"), task(8, "db_function", "failed"), task(7, "send_sms", "scheduled")), "tasks/*": task(8, "db_function", "failed"),
 		"alarms": list(alarm("trial-ends", "reminder", 3*day), alarm("cleanup-1", "cleanup", 20*minute), alarm("poll", "poll", 90*sec), failed(alarm("sync", "sync", -minute))), "alarms/*": alarm("trial-ends", "reminder", 3*day),
 		"actors": list(actor("ada", "active"), actor("bob", "done"), actor("cleo", "error"), actor("dora", "quarantined")), "actors/*/*": actor("ada", "active"), "actors/*/*/log": actorLog(),

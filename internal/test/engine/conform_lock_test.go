@@ -131,7 +131,7 @@ func TestACallerOfALockedRowReturnsWithItsContext(t *testing.T) {
 		var all sync.WaitGroup
 		for range 10 {
 			all.Go(func() {
-				ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+				ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 				defer cancel()
 				err := eng.Update(ctx, addPoint("locked", open))
 				if locked := enginetest.As[*fault.Locked](t, err); locked.Lock != "row" {

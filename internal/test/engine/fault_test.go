@@ -159,9 +159,9 @@ func TestALostAnswerToCommitIsUncertain(t *testing.T) {
 		{"Answer", (*faultproxy.Proxy).LoseAnswer, true},
 		{"Message", (*faultproxy.Proxy).LoseMessage, false},
 	} {
-		for _, open := range []bool{false, true} {
+		for form := range unitForms {
 			for _, prepared := range []bool{false, true} {
-				name := lost.name + map[bool]string{false: "OfAGroup", true: "OfAnOpenTransaction"}[open] +
+				name := lost.name + form +
 					map[bool]string{false: "", true: "Prepared"}[prepared]
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
@@ -180,7 +180,7 @@ func TestALostAnswerToCommitIsUncertain(t *testing.T) {
 						createUser(t, eng, "ann") // warm: everything is prepared
 						update(t, eng, unitWith("bob", true))
 						triggered := lost.arm(proxy, commitText(db, prepared))
-						testUncertain(t, eng, db, open, lost.committed)
+						testUncertain(t, eng, db, unitForms[form], lost.committed)
 						<-triggered
 					})
 				})
@@ -200,14 +200,33 @@ func unitWith(id string, open bool) func(*perdure.Tx) error {
 	}
 }
 
-func testUncertain(t *testing.T, eng *perdure.Engine, db enginetest.Database, open, committed bool) {
+// unitForms are units that are committed in different ways. Each creates a user.
+var unitForms = map[string]func(id string) func(*perdure.Tx) error{
+	"OfAGroup":            func(id string) func(*perdure.Tx) error { return unitWith(id, false) },
+	"OfAnOpenTransaction": func(id string) func(*perdure.Tx) error { return unitWith(id, true) },
+	"OfTheApplication": func(id string) func(*perdure.Tx) error {
+		return func(tx *perdure.Tx) error {
+			if err := unitWith(id, false)(tx); err != nil {
+				return err
+			}
+			own, err := tx.SQL()
+			if err != nil {
+				return err
+			}
+			_, err = own.ExecContext(tx.Context(), "select 1")
+			return err
+		}
+	},
+}
+
+func testUncertain(t *testing.T, eng *perdure.Engine, db enginetest.Database, form func(id string) func(*perdure.Tx) error, committed bool) {
 	t.Helper()
 	runs := 0
 	var unit string
 	err := eng.Update(t.Context(), func(tx *perdure.Tx) error {
 		runs++
 		unit = tx.ID()
-		return unitWith("eve", open)(tx)
+		return form("eve")(tx)
 	})
 	uncertain := enginetest.As[*fault.Uncertain](t, err)
 	if uncertain.Unit != unit || runs != 1 {

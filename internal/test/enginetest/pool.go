@@ -1,12 +1,15 @@
 package enginetest
 
 import (
+	"database/sql"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/test/testdb"
 )
 
 // ownPool makes Open use a pool of the test: all suites can run that way.
@@ -21,9 +24,22 @@ func (db Database) OpenPool(t testing.TB, options *perdure.Options) *perdure.Eng
 	if db.Name == Postgres {
 		eng, err = perdure.OpenPgx(Context(t), db.Pgx(t, nil), options)
 	} else {
-		eng, err = perdure.OpenSQL(Context(t), db.SQL(t), options)
+		eng, err = perdure.OpenSQL(Context(t), db.pool(t), options)
 	}
 	return opened(t, db, eng, err)
+}
+
+// pool returns a pool with the settings that the guide recommends.
+func (db Database) pool(t testing.TB) *sql.DB {
+	t.Helper()
+	pool, err := sql.Open("sqlite", "file:"+strings.TrimPrefix(db.DSN, "sqlite:")+
+		"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)&_pragma=journal_mode(wal)&_pragma=synchronous(full)&_txlock=immediate")
+	if db.Name == MySQL {
+		pool, err = testdb.OpenInterpolating(db.DSN)
+	}
+	NoError(t, err)
+	t.Cleanup(func() { pool.Close() })
+	return pool
 }
 
 // OpenSQL opens an engine on a pool of database/sql, which is closed after it.

@@ -1,5 +1,5 @@
 // Package faultproxy is a TCP proxy that fails on purpose: it loses the response to a
-// message, loses the message itself, or swallows everything.
+// message, loses the message itself, replaces the response to COMMIT, or swallows everything.
 package faultproxy
 
 import (
@@ -21,6 +21,7 @@ type Proxy struct {
 	swallow   bool
 	trigger   []byte // nil when not armed
 	forward   bool
+	terminate bool
 	triggered chan struct{}
 }
 
@@ -48,10 +49,22 @@ func (p *Proxy) LoseAnswer(text string) <-chan struct{} { return p.arm(text, tru
 // text. It does so once, and then closes the returned channel.
 func (p *Proxy) LoseMessage(text string) <-chan struct{} { return p.arm(text, false) }
 
+// Terminate passes the next message that contains text to a PostgreSQL server. When the server
+// has committed, it replaces the response to COMMIT with the error that PostgreSQL sends if
+// a session is terminated right after its commit, and closes the connection. It does so once,
+// and then closes the returned channel.
+func (p *Proxy) Terminate(text string) <-chan struct{} {
+	triggered := p.arm(text, true)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.terminate = true
+	return triggered
+}
+
 func (p *Proxy) arm(text string, forward bool) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.trigger, p.forward, p.triggered = []byte(text), forward, make(chan struct{})
+	p.trigger, p.forward, p.terminate, p.triggered = []byte(text), forward, false, make(chan struct{})
 	return p.triggered
 }
 
@@ -119,6 +132,7 @@ func (p *Proxy) join(l *link) {
 type link struct {
 	client, server net.Conn
 	mute           chan struct{} // closed when the next response is lost; nil: it is not lost
+	committing     chan struct{} // closed when the response to COMMIT is replaced; nil: it is not
 }
 
 func (l *link) cut() {
@@ -172,7 +186,11 @@ func (p *Proxy) toServer(l *link, message []byte) verdict {
 		return pass
 	}
 	p.trigger = nil
-	if p.forward {
+	switch {
+	case p.terminate:
+		l.committing = p.triggered
+		return pass
+	case p.forward:
 		l.mute = p.triggered
 		return pass
 	}
@@ -180,12 +198,28 @@ func (p *Proxy) toServer(l *link, message []byte) verdict {
 	return cut
 }
 
-func (p *Proxy) toClient(l *link, _ []byte) verdict {
+// committed is the tag in PostgreSQL's response to COMMIT. A message starts five bytes before
+// its tag.
+var committed = []byte("COMMIT\x00")
+
+// terminated is the error that PostgreSQL sends when a session is terminated.
+var terminated = func() []byte {
+	fields := "SFATAL\x00VFATAL\x00C57P01\x00Mterminating connection due to administrator command\x00\x00"
+	return append([]byte{'E', 0, 0, 0, byte(len(fields) + 4)}, fields...)
+}()
+
+func (p *Proxy) toClient(l *link, message []byte) verdict {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case p.swallow:
 		return drop
+	case l.committing != nil && bytes.Contains(message, committed):
+		before := message[:bytes.Index(message, committed)-5]
+		_, _ = l.client.Write(append(bytes.Clone(before), terminated...)) // a client that is gone needs no response
+		close(l.committing)
+		l.committing = nil
+		return cut
 	case l.mute != nil:
 		close(l.mute)
 		l.mute = nil

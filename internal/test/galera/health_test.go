@@ -1,6 +1,7 @@
 package galera
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/health"
 	"github.com/perdure/perdure/internal/test/testdb"
 	"github.com/perdure/perdure/internal/test/torture"
+	"github.com/perdure/perdure/server"
 )
 
 // The doctor reports the cluster. A node without the others is not ready.
@@ -23,6 +25,9 @@ func testHealth(t *testing.T, cluster *testdb.Cluster) {
 	}
 	if code := ready(eng); code != http.StatusOK {
 		t.Errorf("a node of the cluster: status %d", code)
+	}
+	if text := overview(t, eng); !strings.Contains(text, "3 nodes") {
+		t.Errorf("the overview says of the cluster: %q", text)
 	}
 	for _, node := range cluster.Nodes[1:] {
 		must(t, node.Kill())
@@ -45,6 +50,22 @@ func clusterResult(t *testing.T, eng *perdure.Engine) doctor.Result {
 	}
 	t.Fatal("the doctor does not mention the cluster")
 	return doctor.Result{}
+}
+
+// overview returns what the API's overview says of the cluster.
+func overview(t *testing.T, eng *perdure.Engine) string {
+	t.Helper()
+	srv, err := server.New(eng, nil)
+	must(t, err)
+	response := httptest.NewRecorder()
+	request := httptest.NewRequest(http.MethodGet, "/v1/overview", nil)
+	request.Host, request.RemoteAddr = "127.0.0.1", "127.0.0.1:1"
+	srv.ServeHTTP(response, request)
+	var found struct{ Cluster string }
+	if err := json.Unmarshal(response.Body.Bytes(), &found); err != nil || response.Code != http.StatusOK {
+		t.Fatalf("status %d: %s", response.Code, response.Body)
+	}
+	return found.Cluster
 }
 
 func ready(eng *perdure.Engine) int {

@@ -13,7 +13,8 @@ type Conn struct {
 	conn    *sql.Conn
 	backend atomic.Int64 // the database's id of this connection
 
-	did footprint // what the running step has done so far; owned by the session
+	did   footprint // what the running step has done so far; owned by the session
+	wrote bool      // whether the open transaction has written; owned by the session
 
 	arrived chan event    // from the session: it is at its next step, or has ended
 	proceed chan struct{} // from the schedule: run the step
@@ -69,10 +70,23 @@ func (c *Conn) Turn(ctx context.Context) error { return c.turn(ctx, anything) }
 // TurnFor is Turn for a statement inside a transaction. The text of the statement is used
 // to leave out orders that make no difference. Also must announce all further statements of
 // the step. Sessions that share variables use Turn.
-func (c *Conn) TurnFor(ctx context.Context, text string) error { return c.turn(ctx, footprintOf(text)) }
+func (c *Conn) TurnFor(ctx context.Context, text string) error {
+	return c.turn(ctx, c.inTransaction(text))
+}
 
 // Also announces that another statement belongs to the running step.
-func (c *Conn) Also(text string) { c.did = max(c.did, footprintOf(text)) }
+func (c *Conn) Also(text string) { c.did = c.did.and(c.inTransaction(text)) }
+
+// inTransaction returns the footprint of a statement of the open transaction, if there is one.
+func (c *Conn) inTransaction(text string) footprint {
+	f := footprintOf(text)
+	first := !c.wrote
+	c.wrote = f.effect == isWrite || c.wrote && f.effect == isRead
+	if first {
+		return f.first()
+	}
+	return f
+}
 
 func (c *Conn) turn(ctx context.Context, next footprint) error {
 	if complete() {

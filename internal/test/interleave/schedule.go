@@ -82,6 +82,7 @@ func (s *schedule) steer(ctx context.Context, e *enumerator) error {
 
 // start starts a session; it stops before its first step.
 func (s *schedule) start(ctx context.Context, p *participant) {
+	p.conn.wrote = false
 	s.group.Go(func() {
 		err := p.session.Run(ctx, p.conn)
 		err = errors.Join(err, rollback(ctx, p.conn))
@@ -156,7 +157,7 @@ func (s *schedule) arrives(ctx context.Context, p *participant, moment time.Dura
 	select {
 	case e := <-p.conn.arrived:
 		p.state, p.err, p.next = ready, e.err, e.next
-		s.did = max(s.did, e.did)
+		s.did = s.did.and(e.did)
 		if e.ended { // with a rollback
 			p.state, s.did = ended, anything
 		}
@@ -168,7 +169,7 @@ func (s *schedule) arrives(ctx context.Context, p *participant, moment time.Dura
 }
 
 func (s *schedule) markWaited(p *participant) {
-	s.did = max(s.did, writes) // a read does not wait
+	s.did = s.did.and(writes) // a read does not wait
 	if p.steps > 0 && !strings.HasSuffix(s.steps[p.current], "*") {
 		s.steps[p.current] += "*"
 		s.waited = true

@@ -49,9 +49,11 @@ func TestAnErrorMeansTheSameForEveryKind(t *testing.T) {
 		"goexit":              {func() error { runtime.Goexit(); return nil }, minutes},
 	} {
 		t.Run(name, func(t *testing.T) {
-			each(t, and("function", function), func(t *testing.T, db enginetest.Database, k kind) {
+			kinds := and("function", function)
+			kinds["consumer"] = consumer
+			each(t, kinds, func(t *testing.T, db enginetest.Database, k kind) {
 				clock := perduretest.NewClock(start)
-				eng := db.Open(t, &perdure.Options{Clock: clock})
+				eng := db.Open(t, &perdure.Options{Clock: clock, Outbox: true})
 				var got []time.Duration
 				p := k.start(subject{t: t, eng: eng, policy: retry.Fixed(4, time.Minute), run: func(_ context.Context, attempt int) error {
 					if got = append(got, clock.Now().Sub(start)/time.Minute); attempt != len(got) {

@@ -50,7 +50,8 @@ func TestAnEventWithAKeyIsHandledOnce(t *testing.T) {
 	equal(t, "first", send(), "false")
 	f.seen(t, front, 1)
 	equal(t, "second", send(), "true")
-	// Two that wait together: neither of them was handled when it was sent.
+	// Two that wait together: neither of them was handled when it was sent. The second is another
+	// event with the same key: it is a dead letter, and does not stop the next one.
 	_, err := f.app.Exec(enginetest.Context(t), `begin;
 		select perdure.send_event('door', 'front', '{"type": "ADD", "n": 2}', '{"key": "l"}');
 		select perdure.send_event('door', 'front', '{"type": "ADD", "n": 3}', '{"key": "l"}');
@@ -59,6 +60,8 @@ func TestAnEventWithAKeyIsHandledOnce(t *testing.T) {
 	if got := f.seen(t, front, 3); !slices.Equal(got, []int{1, 2, 4}) {
 		t.Errorf("events are %v", got)
 	}
+	const dead = `select count(*) from perdure.v1_hooks where hook = 'event/door' and status = 'failed' and error like '%another event with the key%'`
+	enginetest.Eventually(t, "the other event is a dead letter", func() bool { return f.db.Int(t, dead) == 1 })
 }
 
 // An event that the actor cannot accept is a dead letter, and does not stop the next ones.

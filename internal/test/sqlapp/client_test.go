@@ -81,6 +81,12 @@ var clients = map[string]func(t *testing.T, f *fixture){
 	"django": func(t *testing.T, f *fixture) {
 		f.run(t, "", python(t, "django, psycopg2"), filepath.Join("testdata", "django_app.py"))
 	},
+	"rails": func(t *testing.T, f *fixture) {
+		if exec.CommandContext(t.Context(), "ruby", "-e", "require 'active_record'; require 'pg'").Run() != nil {
+			t.Skip("Ruby with ActiveRecord is not installed; make deps installs it (Debian: ruby-activerecord ruby-pg)")
+		}
+		f.run(t, "", "ruby", filepath.Join("testdata", "rails_app.rb"))
+	},
 }
 
 func TestClientsInOtherLanguages(t *testing.T) {

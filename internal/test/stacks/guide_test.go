@@ -202,6 +202,38 @@ func TestTheGuideRuns(t *testing.T) {
 	}
 }
 
+// The program of the README on every database: the application's pool, its table, its
+// transaction, and a job that runs after the commit.
+func TestTheProgramOfTheReadmeRunsOnEveryDatabase(t *testing.T) {
+	t.Parallel()
+	enginetest.Each(t, func(t *testing.T, db enginetest.Database) {
+		ctx := t.Context()
+		db.Exec(t, "create table notes (id integer primary key, note text)")
+		published := make(chan int32, 10)
+		pool := poolOf(t, db)
+		jobs, err := openSQL(ctx, pool, func(_ context.Context, id int32) error {
+			published <- id
+			return nil
+		})
+		enginetest.NoError(t, err)
+		err = inTx(ctx, pool, func(tx *sql.Tx) error {
+			if _, err := tx.ExecContext(ctx, "insert into notes (id, note) values (1, 'hello')"); err != nil {
+				return err
+			}
+			return jobs.eng.JoinSQL(ctx, tx, func(tx *perdure.Tx) error {
+				_, err := jobs.Publish.TriggerIn(tx, 1, nil)
+				return err
+			})
+		})
+		enginetest.NoError(t, err)
+		awaitIDs(t, published, 1)
+		enginetest.NoError(t, jobs.close(ctx))
+		if n := db.Int(t, "select count(*) from notes"); n != 1 {
+			t.Errorf("there are %d notes", n)
+		}
+	})
+}
+
 // awaitIDs waits until jobs have run for all ids.
 func awaitIDs(t *testing.T, published <-chan int32, ids ...int32) {
 	t.Helper()

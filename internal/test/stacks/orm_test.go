@@ -9,8 +9,13 @@ import (
 	entsql "entgo.io/ent/dialect/sql"
 	"github.com/jmoiron/sqlx"
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/mysqldialect"
 	"github.com/uptrace/bun/dialect/pgdialect"
+	"github.com/uptrace/bun/dialect/sqlitedialect"
+	"github.com/uptrace/bun/schema"
+	"gorm.io/driver/mysql"
 	"gorm.io/driver/postgres"
+	"gorm.io/driver/sqlite"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
 
@@ -26,10 +31,38 @@ type Note struct {
 	Note string `bun:"note"    db:"note"`
 }
 
+// gormDialect returns the dialect of GORM on a pool.
+func gormDialect(db enginetest.Database, pool *sql.DB) gorm.Dialector {
+	switch db.Name {
+	case enginetest.SQLite:
+		return sqlite.New(sqlite.Config{Conn: pool})
+	case enginetest.MySQL:
+		return mysql.New(mysql.Config{Conn: pool})
+	}
+	return postgres.New(postgres.Config{Conn: pool})
+}
+
+// bunDialect returns the dialect of bun.
+func bunDialect(db enginetest.Database) schema.Dialect {
+	switch db.Name {
+	case enginetest.SQLite:
+		return sqlitedialect.New()
+	case enginetest.MySQL:
+		return mysqldialect.New()
+	}
+	return pgdialect.New()
+}
+
+// entDialects are the names of ent.
+var entDialects = map[string]string{enginetest.SQLite: dialect.SQLite, enginetest.MySQL: dialect.MySQL, enginetest.Postgres: dialect.Postgres}
+
+// sqlxDrivers are the names by which sqlx knows the placeholders of a database.
+var sqlxDrivers = map[string]string{enginetest.SQLite: "sqlite3", enginetest.MySQL: "mysql", enginetest.Postgres: "pgx"}
+
 func usingGORM(t *testing.T, db enginetest.Database, prepare bool) stack {
 	t.Helper()
-	pool := db.SQL(t)
-	g, err := gorm.Open(postgres.New(postgres.Config{Conn: pool}), &gorm.Config{PrepareStmt: prepare, Logger: logger.Discard})
+	pool := poolOf(t, db)
+	g, err := gorm.Open(gormDialect(db, pool), &gorm.Config{PrepareStmt: prepare, Logger: logger.Discard})
 	enginetest.NoError(t, err)
 	eng := openOn(t, pool)
 	in := func(tx *perdure.Tx) (*gorm.DB, error) {
@@ -81,8 +114,8 @@ func usingGORM(t *testing.T, db enginetest.Database, prepare bool) stack {
 
 func usingBun(t *testing.T, db enginetest.Database) stack {
 	t.Helper()
-	pool := db.SQL(t)
-	b := bun.NewDB(pool, pgdialect.New())
+	pool := poolOf(t, db)
+	b := bun.NewDB(pool, bunDialect(db))
 	eng := openOn(t, pool)
 	return stack{
 		eng: eng,
@@ -108,11 +141,11 @@ func usingBun(t *testing.T, db enginetest.Database) stack {
 // usingEnt uses the driver that generated clients of ent take: ent.NewClient(ent.Driver(d)).
 func usingEnt(t *testing.T, db enginetest.Database) stack {
 	t.Helper()
-	pool := db.SQL(t)
+	pool := poolOf(t, db)
 	eng := openOn(t, pool)
 	create := func(ctx context.Context, conn entsql.ExecQuerier, id int) error {
-		driver := entsql.NewDriver(dialect.Postgres, entsql.Conn{ExecQuerier: conn})
-		query, args := entsql.Dialect(dialect.Postgres).Insert("notes").Columns("id", "note").Values(id, "x").Query()
+		driver := entsql.NewDriver(entDialects[db.Name], entsql.Conn{ExecQuerier: conn})
+		query, args := entsql.Dialect(entDialects[db.Name]).Insert("notes").Columns("id", "note").Values(id, "x").Query()
 		return driver.Exec(ctx, query, args, nil)
 	}
 	return stack{
@@ -137,8 +170,8 @@ func usingEnt(t *testing.T, db enginetest.Database) stack {
 
 func usingSqlx(t *testing.T, db enginetest.Database) stack {
 	t.Helper()
-	pool := db.SQL(t)
-	x := sqlx.NewDb(pool, "pgx")
+	pool := poolOf(t, db)
+	x := sqlx.NewDb(pool, sqlxDrivers[db.Name])
 	eng := openOn(t, pool)
 	return stack{
 		eng: eng,
@@ -156,7 +189,7 @@ func usingSqlx(t *testing.T, db enginetest.Database) stack {
 			}
 			var note Note
 			in := &sqlx.Tx{Tx: own, Mapper: x.Mapper}
-			return in.GetContext(tx.Context(), &note, "select id, note from notes where id = $1", id)
+			return in.GetContext(tx.Context(), &note, x.Rebind("select id, note from notes where id = ?"), id)
 		},
 		joined: func(ctx context.Context, id int, fn func(tx *perdure.Tx) error) error {
 			own, err := x.BeginTxx(ctx, nil)

@@ -3,12 +3,15 @@ package stacks_test
 import (
 	"context"
 	"database/sql"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 	_ "github.com/lib/pq"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/internal/test/stacks/sqlcpgx"
 	"github.com/perdure/perdure/internal/test/stacks/sqlcstd"
@@ -85,8 +88,9 @@ func usingSqlcPgx(t *testing.T, db enginetest.Database) stack {
 
 func usingSQL(t *testing.T, db enginetest.Database) stack {
 	t.Helper()
-	pool := db.SQL(t)
+	pool := poolOf(t, db)
 	eng := openOn(t, pool)
+	insertNote := db.Dialect().Rebind("insert into notes (id, note) values (?, 'x')")
 	return stack{
 		eng: eng,
 		insert: func(tx *perdure.Tx, id int) error {
@@ -133,12 +137,17 @@ func usingSqlcSQL(t *testing.T, db enginetest.Database) stack {
 	}
 }
 
-// usingPq joins transactions of lib/pq. An engine cannot be opened on it.
+// usingPq joins transactions of lib/pq. An engine cannot be opened on it, and the error tells
+// what can be done.
 func usingPq(t *testing.T, db enginetest.Database) stack {
 	t.Helper()
 	pool, err := sql.Open("postgres", db.DSN)
 	enginetest.NoError(t, err)
 	t.Cleanup(func() { pool.Close() })
+	_, err = perdure.OpenSQL(t.Context(), pool, nil)
+	if refused := enginetest.As[*fault.Invalid](t, err); !strings.Contains(refused.Error(), "JoinSQL") {
+		t.Errorf("the error is %v", refused)
+	}
 	eng := db.Open(t, nil)
 	return stack{
 		eng: eng,
@@ -151,6 +160,19 @@ func usingPq(t *testing.T, db enginetest.Database) stack {
 			})
 		},
 	}
+}
+
+// poolOf returns the application's pool. On SQLite it has the settings of the guide.
+func poolOf(t *testing.T, db enginetest.Database) *sql.DB {
+	t.Helper()
+	if db.Name != enginetest.SQLite {
+		return db.SQL(t)
+	}
+	file := filepath.ToSlash(strings.TrimPrefix(db.DSN, "sqlite:"))
+	pool, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)&_txlock=immediate")
+	enginetest.NoError(t, err)
+	t.Cleanup(func() { pool.Close() })
+	return pool
 }
 
 // openOn opens an engine on a pool of database/sql.

@@ -54,8 +54,21 @@ func openPostgres(address string) (*sql.DB, error) {
 	return stdlib.OpenDB(*c), nil
 }
 
-func openMySQL(u *url.URL) (*sql.DB, error) {
+// OpenInterpolating is like Open on MySQL, with connections that send a statement and its values
+// together.
+func OpenInterpolating(address string) (*sql.DB, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	return openConfig(u, true)
+}
+
+func openMySQL(u *url.URL) (*sql.DB, error) { return openConfig(u, false) }
+
+func openConfig(u *url.URL, interpolate bool) (*sql.DB, error) {
 	c := mysql.NewConfig()
+	c.InterpolateParams = interpolate
 	c.Net, c.Addr = "tcp", u.Host
 	c.User = u.User.Username()
 	c.Passwd, _ = u.User.Password()

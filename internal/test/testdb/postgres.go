@@ -11,6 +11,10 @@ import (
 	"syscall"
 )
 
+// PostgresPrograms is the variable that names the directory with the programs of the
+// PostgreSQL version to test on. scripts/postgres.sh installs versions.
+const PostgresPrograms = "PERDURE_TEST_POSTGRES_BIN"
+
 // postgres runs the PostgreSQL programs found in bin.
 type postgres struct {
 	bin     string
@@ -20,6 +24,9 @@ type postgres struct {
 // findPostgres looks for initdb and postgres, which must have the same version and
 // therefore be in one directory. Debian does not install them on the PATH.
 func findPostgres(durable bool, path string) (program, error) {
+	if chosen := os.Getenv(PostgresPrograms); chosen != "" {
+		path = chosen
+	}
 	dirs := append(filepath.SplitList(path), newestFirst(
 		"/usr/lib/postgresql/*/bin",
 		"/usr/pgsql-*/bin",

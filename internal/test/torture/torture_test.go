@@ -170,6 +170,7 @@ func TestMain(m *testing.M) {
 		"losePower":        losePower,
 		"migrateAndWrite":  migrateAndWrite,
 		"runHooks":         runHooks,
+		"writeMixed":       writeMixed,
 		"runRecorders":     runRecorders,
 	})
 	testdb.Main(m)

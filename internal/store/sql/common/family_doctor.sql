@@ -6,3 +6,10 @@ select a.id, min(a.error)
 from perdure.attempts a
 where a.kind = '{word}' and not exists (select 1 from perdure.{items} h where {text h.id} = a.id)
 group by a.id
+
+-- name: {Kind}DoctorPolicy
+-- The retry policy of an item is an object of JSON.
+select {piece Public}, 'has the retry policy ' || substr({text h.policy}, 1, 40)
+from perdure.{items} h
+where {text h.policy} not like '_"%' and {text h.policy} not like '_}'
+limit 1000

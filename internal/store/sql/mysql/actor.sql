@@ -49,7 +49,7 @@ straight_join perdure.actors a force index (primary) on a.type = o.type and a.id
 for update skip locked
 
 -- name: ActorKeyList
-select k.actor_type, k.actor_id, k.key, k.sequence
+select k.actor_type, k.actor_id, k.key, k.sequence, k.digest
 from json_table(?1, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]', name varchar(512) path '$[2]')) o
 straight_join perdure.actor_keys k force index (primary) on k.actor_type = o.type and k.actor_id = convert(o.id using binary) and k.key = convert(o.name using binary)
 
@@ -77,10 +77,10 @@ from json_table(?1, '$[*]' columns (
 )) o
 
 -- name: ActorKeyInsert
-insert into perdure.actor_keys (actor_type, actor_id, `key`, sequence, created_at)
-select o.type, o.id, o.name, o.sequence, cast('1970-01-01 00:00:00' as datetime(6)) + interval o.at microsecond
+insert into perdure.actor_keys (actor_type, actor_id, `key`, sequence, created_at, digest)
+select o.type, o.id, o.name, o.sequence, cast('1970-01-01 00:00:00' as datetime(6)) + interval o.at microsecond, o.digest
 from json_table(?1, '$[*]' columns (
-  type varchar(128) path '$[0]', id varchar(512) path '$[1]', name varchar(512) path '$[2]', sequence bigint path '$[3]', at bigint path '$[4]'
+  type varchar(128) path '$[0]', id varchar(512) path '$[1]', name varchar(512) path '$[2]', sequence bigint path '$[3]', at bigint path '$[4]', digest varchar(64) path '$[5]'
 )) o
 
 -- name: CheckpointInsert

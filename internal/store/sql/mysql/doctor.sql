@@ -75,6 +75,7 @@ where r.queue > concat('alarm', char(9 using utf8mb4)) and r.queue < concat('ala
 -- No instance is parked because no process knows its definition.
 select u.id, concat(u.fsm, '@', u.version, case when u.step = '' then '' else concat(' step ', u.step) end, ' in queue ', u.queue)
 from perdure.unrouted u
+where not {parked u.fsm}
 order by u.id
 limit 1000
 
@@ -138,7 +139,7 @@ select 'waiting', count(*) from (
   limit 10000
 ) n
 union all
-select 'no_worker', count(*) from (select 1 from perdure.unrouted limit 10000) n
+select 'no_worker', count(*) from (select 1 from perdure.unrouted u where not {parked u.fsm} limit 10000) n
 union all
 select 'failed', count(*) from (select 1 from perdure.finished where dead = 1 and status = 'failed' limit 10000) n
 union all
@@ -169,3 +170,19 @@ union all
 select 'failed', count(*) from (select 1 from perdure.alarm_items where is_dead = 1 and dead = 'failed' limit 10000) n
 union all
 select 'quarantined', count(*) from (select 1 from perdure.alarm_items where is_dead = 1 and dead = 'quarantined' limit 10000) n
+
+-- name: Catalog
+-- The tables and indexes of Perdure.
+select concat('column ', c.table_name, '.', c.column_name), concat(lower(c.data_type), case when c.is_nullable = 'NO' then ' not null' else '' end)
+from information_schema.columns c
+join information_schema.tables t on t.table_schema = c.table_schema and t.table_name = c.table_name
+where c.table_schema = database() and c.table_name like 'perdure\\_%' and t.table_type = 'BASE TABLE'
+union all
+select concat('index ', s.table_name, '.', lower(s.index_name)), concat(case when max(s.non_unique) = 0 then 'unique ' else 'plain ' end, group_concat(s.column_name order by s.seq_in_index separator ', '))
+from information_schema.statistics s
+where s.table_schema = database() and s.table_name like 'perdure\\_%'
+group by s.table_name, s.index_name
+union all
+select concat('view ', v.table_name), ''
+from information_schema.views v
+where v.table_schema = database() and v.table_name like 'perdure\\_%'

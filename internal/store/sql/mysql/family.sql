@@ -20,7 +20,7 @@ from (
     (
       select w.queue, w.priority, w.due_at, w.id
       from perdure.ready w force index (primary)
-      where w.queue = ?8 and w.suspect = ?6 and w.priority = -1 and w.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6)){openable {Kind} w.id}
+      where w.queue = ?8 and w.suspect = ?6 and w.priority = -1 and w.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) and not {paused lane ?8 ?2}{openable {Kind} w.id}
       order by w.due_at, w.id
       limit ?3
       for update skip locked
@@ -29,7 +29,7 @@ from (
     (
       select w.queue, w.priority, w.due_at, w.id
       from perdure.ready w force index (primary)
-      where w.queue = ?8 and w.suspect = ?6 and w.priority = 0 and w.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6)){openable {Kind} w.id}
+      where w.queue = ?8 and w.suspect = ?6 and w.priority = 0 and w.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) and not {paused lane ?8 ?2}{openable {Kind} w.id}
       order by w.due_at, w.id
       limit ?3
       for update skip locked
@@ -38,7 +38,7 @@ from (
     (
       select w.queue, w.priority, w.due_at, w.id
       from perdure.ready w force index (primary)
-      where w.queue = ?8 and w.suspect = ?6 and w.priority = 1 and w.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6)){openable {Kind} w.id}
+      where w.queue = ?8 and w.suspect = ?6 and w.priority = 1 and w.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) and not {paused lane ?8 ?2}{openable {Kind} w.id}
       order by w.due_at, w.id
       limit ?3
       for update skip locked
@@ -72,7 +72,7 @@ order by h.priority, h.due_at, h.id
 select r.id, (select coalesce(h.batch_limit, 1) from perdure.{items} h where h.id = r.id) as size
 from json_table(?1, '$[*]' columns (name varchar(300) collate {collation} path '$[0]')) lane
 straight_join perdure.ready r force index (primary) on r.queue = lane.name and r.suspect = 1 and r.priority in (-1, 0, 1)
-where r.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) and greatest((select coalesce(h.batch_limit, 1) from perdure.{items} h where h.id = r.id), 1) >= ?3{openable {Kind} r.id}
+where r.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) and greatest((select coalesce(h.batch_limit, 1) from perdure.{items} h where h.id = r.id), 1) >= ?3 and not {paused lane r.queue ?2}{openable {Kind} r.id}
 order by size desc, r.priority, r.due_at, r.id
 limit ?4
 for update skip locked
@@ -187,16 +187,21 @@ from (
   straight_join (
     select 0 as suspect, -1 as priority union all select 0, 0 union all select 0, 1 union all select 1, -1 union all select 1, 0 union all select 1, 1
   ) level
+  where not {paused lane lane.name ?1}
   union all
   select min(r.due_at)
   from json_table(?3, '$[*]' columns (name varchar(300) collate {collation} path '$[0]')) lane
   straight_join perdure.ready r force index (primary) on r.queue = lane.name and r.suspect = 1 and r.priority in (-1, 0, 1)
   straight_join perdure.{items} h on h.id = r.id
-  where ?4 > 1 and h.batch_limit >= ?4{openable {Kind} r.id}
+  where ?4 > 1 and h.batch_limit >= ?4 and not {paused lane r.queue ?1}{openable {Kind} r.id}
   union all
   select min(expires_at)
   from perdure.leases
   where queue = ?2
+  union all
+  select min(until_at)
+  from perdure.pauses
+  where until_at > coalesce(cast(?1 as datetime(6)), utc_timestamp(6))
 ) wakes
 having min(wakes.at) is not null
 

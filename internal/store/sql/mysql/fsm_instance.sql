@@ -172,7 +172,7 @@ from (
     (
       select w.priority, w.due_at, w.id
       from perdure.ready w force index (primary)
-      where w.queue = ?1 and w.suspect = ?6 and w.priority = -1 and w.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6)){openable Instance w.id}
+      where w.queue = ?1 and w.suspect = ?6 and w.priority = -1 and w.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) and not {paused lane ?1 ?2}{openable Instance w.id}
       order by w.due_at, w.id
       limit ?3
       for update skip locked
@@ -181,7 +181,7 @@ from (
     (
       select w.priority, w.due_at, w.id
       from perdure.ready w force index (primary)
-      where w.queue = ?1 and w.suspect = ?6 and w.priority = 0 and w.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6)){openable Instance w.id}
+      where w.queue = ?1 and w.suspect = ?6 and w.priority = 0 and w.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) and not {paused lane ?1 ?2}{openable Instance w.id}
       order by w.due_at, w.id
       limit ?3
       for update skip locked
@@ -190,7 +190,7 @@ from (
     (
       select w.priority, w.due_at, w.id
       from perdure.ready w force index (primary)
-      where w.queue = ?1 and w.suspect = ?6 and w.priority = 1 and w.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6)){openable Instance w.id}
+      where w.queue = ?1 and w.suspect = ?6 and w.priority = 1 and w.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) and not {paused lane ?1 ?2}{openable Instance w.id}
       order by w.due_at, w.id
       limit ?3
       for update skip locked
@@ -211,7 +211,8 @@ straight_join perdure.ready r force index (primary)
   on r.queue = ?1 and r.suspect = ?6 and r.priority = held.priority and r.due_at = held.due_at and r.id = held.id
 ;
 select i.id, i.fsm, i.version, i.step, i.state, i.attempt, least(i.failures, i.attempt), i.crashes, i.awaits, i.keeps, i.seen, i.timed_out, i.fanout, i.dropped,
-  i.parent_id, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at, i.created_at, i.priority, i.due_at, i.trace, i.awaited, i.rerun, i.wait, i.cancel_reason
+  i.parent_id, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at, i.created_at, i.priority, i.due_at, i.trace, i.awaited, i.rerun, i.wait, i.cancel_reason,
+  {paused fsm i.fsm ?2}
 from json_table(@perdure_claim, '$[*]' columns (id varchar(36) collate {collation} path '$[2]')) held
 straight_join perdure.instances i force index (primary) on i.id = held.id
 
@@ -221,7 +222,7 @@ straight_join perdure.instances i force index (primary) on i.id = held.id
 select r.id, (select coalesce(i.batch_limit, 1) from perdure.instances i where i.id = r.id) as size
 from perdure.ready r force index (primary)
 where r.queue = ?1 and r.suspect = 1 and r.priority in (-1, 0, 1) and r.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6))
-  and greatest((select coalesce(i.batch_limit, 1) from perdure.instances i where i.id = r.id), 1) >= ?3{openable Instance r.id}
+  and greatest((select coalesce(i.batch_limit, 1) from perdure.instances i where i.id = r.id), 1) >= ?3 and not {paused lane ?1 ?2}{openable Instance r.id}
 order by size desc, r.priority, r.due_at, r.id
 limit ?4
 for update skip locked

@@ -58,6 +58,8 @@ from (
   union all
   select id, 'uniques' from perdure.uniques
   union all
+  select instance_id, 'journal' from perdure.journal
+  union all
   select target_id, 'signals' from perdure.signals
   union all
   select target_id, 'signal_keys' from perdure.signal_keys
@@ -183,3 +185,45 @@ select f.id, 'was ended by an instance that is not its parent'
 from perdure.finished f
 join perdure.instances i on i.id = f.id
 where f.ended_by is not null and not f.ended_by <=> i.parent_id
+
+-- name: InstanceDoctorStuck
+-- A claim that expired long ago was returned by some process.
+select i.id, concat(i.fsm, '@', i.version, ', claimed by ', l.worker)
+from perdure.leases l
+straight_join json_table(l.ids, '$[*]' columns (id varchar(36) collate {collation} path '$')) held
+straight_join perdure.instances i on i.id = held.id
+where locate(char(9 using utf8mb4), l.queue) = 0 and l.expires_at < ?
+  and not exists (select 1 from perdure.finished p where p.id = i.id)
+  and not exists (select 1 from perdure.ready p where p.queue = i.queue and p.suspect = 0 and p.priority = i.priority and p.due_at = i.due_at and p.id = i.id)
+  and not exists (select 1 from perdure.waiting p where p.id = i.id)
+  and not exists (select 1 from perdure.barriers p where p.parent_id = i.id)
+  and not exists (select 1 from perdure.unrouted p where p.id = i.id)
+  and not exists (select 1 from perdure.partition_waiting p where p.id = i.id)
+  and not exists (select 1 from perdure.interrupts p where p.id = i.id and p.token = l.token)
+  and not exists (select 1 from perdure.ready p where p.queue = i.queue and p.suspect = 1 and p.priority = i.priority and p.due_at = i.due_at and p.id = i.id)
+  and not exists (select 1 from perdure.leases newer where newer.seq > l.seq and locate(i.id, newer.ids) > 0)
+order by i.id
+limit 1000
+
+-- name: InstanceDoctorUnknown
+-- A live instance is of a definition and at a step that some process has served.
+select i.id, concat(i.fsm, '@', i.version, case when d.fsm is null then ' was never served' else concat(' has no step ', i.step) end)
+from perdure.instances i
+left join perdure.definitions d on d.fsm = i.fsm and d.version = i.version
+where not exists (select 1 from perdure.finished f where f.id = i.id)
+  and case when d.fsm is null
+    then not exists (select 1 from perdure.remote_definitions r where r.fsm = i.fsm and r.version = i.version)
+    else not json_contains(d.steps, json_quote(i.step))
+  end
+order by i.id
+limit 1000
+
+-- name: StateTypes
+-- The types of the states of live instances, and the keys with which they are encrypted.
+select i.fsm, i.version, lower(case when json_valid(i.state) then json_type(i.state) else 'invalid' end),
+  case when left(i.state, 16) = '{"$sealed":"v1",' then coalesce(json_unquote(json_extract(i.state, '$.key')), '?') else '' end, min(i.id), count(*)
+from perdure.instances i
+where not exists (select 1 from perdure.finished f where f.id = i.id)
+group by 1, 2, 3, 4
+order by 1, 2, 3, 4
+limit 10000

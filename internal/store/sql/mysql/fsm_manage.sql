@@ -18,7 +18,7 @@ select i.id, i.fsm, i.version, i.step, coalesce(f.state, i.state), i.queue, i.pr
       then case when least(i.failures, i.attempt) > 0 then 'retrying' when i.due_at > coalesce(cast(? as datetime(6)), utc_timestamp(6)) then 'scheduled' else 'ready' end
     when (select 1 from perdure.waiting w where w.id = i.id limit 1) is not null then 'waiting_signal'
     when (select 1 from perdure.barriers b where b.parent_id = i.id limit 1) is not null then 'waiting_children'
-    when (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id limit 1) is not null then 'no_worker'
+    when (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id limit 1) is not null then case when {parked i.fsm} then 'ready' else 'no_worker' end
     when (select 1 from perdure.partition_heads h where h.`key` = i.partition_key and h.head <> i.id limit 1) is not null then 'waiting_turn'
     else 'running'
   end),
@@ -33,6 +33,32 @@ from perdure.instances i
 straight_join (select 0 as suspect union all select 1) s
 straight_join perdure.ready r force index (primary) on r.queue = i.queue and r.suspect = s.suspect and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id
 where i.id = ?1
+
+-- name: InstanceHasten
+-- Makes an instance, which is locked, due now if it waits for its due time or for a worker.
+select least(i.due_at, coalesce(cast(?1 as datetime(6)), utc_timestamp(6))) into @perdure_due
+from perdure.instances i
+where i.id = ?2
+lock in share mode
+;
+update perdure.instances i
+straight_join (select 0 as suspect union all select 1) s
+straight_join perdure.ready r force index (primary) on r.queue = i.queue and r.suspect = s.suspect and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id
+set r.due_at = cast(@perdure_due as datetime(6))
+where i.id = ?2
+;
+update perdure.instances i
+straight_join (select 0 as suspect union all select 1) s
+straight_join perdure.ready r force index (primary) on r.queue = i.queue and r.suspect = s.suspect and r.priority = i.priority and r.due_at = cast(@perdure_due as datetime(6)) and r.id = i.id
+set i.due_at = cast(@perdure_due as datetime(6))
+where i.id = ?2
+;
+select i.queue
+from perdure.instances i
+straight_join (select 0 as suspect union all select 1) s
+straight_join perdure.ready r force index (primary) on r.queue = i.queue and r.suspect = s.suspect and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id
+where i.id = ?2
+lock in share mode
 
 -- name: WaitingRemove
 -- The instance, which is locked, records what it waited for, and the rest of its wait.
@@ -127,6 +153,10 @@ where i.id = ?1
 lock in share mode
 
 -- name: InstanceDelete
+delete j
+from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
+straight_join perdure.journal j force index (primary) on j.instance_id = o.id
+;
 delete k
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
 straight_join perdure.signal_keys k force index (primary) on k.target_id = o.id

@@ -140,6 +140,7 @@ from (
   from json_table(?1, '$[*]' columns (fsm varchar(128) collate {collation} path '$[0]', version int path '$[1]', step varchar(128) collate {collation} path '$[2]')) mine
   straight_join perdure.unrouted u force index (primary) on u.queue = ?2 and u.fsm = mine.fsm and u.version = mine.version and u.step = mine.step
   straight_join perdure.instances i force index (primary) on i.id = u.id
+  where not {paused fsm mine.fsm ?4}
   limit ?3
   for update skip locked
 ) known
@@ -175,16 +176,18 @@ from (
   from (
     select 0 as suspect, -1 as priority union all select 0, 0 union all select 0, 1 union all select 1, -1 union all select 1, 0 union all select 1, 1
   ) level
+  where not {paused lane ?2 ?1}
   union all
   select min(r.due_at)
   from perdure.ready r force index (primary)
   straight_join perdure.instances i force index (primary) on i.id = r.id
-  where ?4 > 1 and r.queue = ?2 and r.suspect = 1 and r.priority in (-1, 0, 1) and i.batch_limit >= ?4{openable Instance r.id}
+  where ?4 > 1 and r.queue = ?2 and r.suspect = 1 and r.priority in (-1, 0, 1) and i.batch_limit >= ?4 and not {paused lane r.queue ?1}{openable Instance r.id}
   union all
   (
     select coalesce(cast(?1 as datetime(6)), utc_timestamp(6))
     from json_table(?3, '$[*]' columns (fsm varchar(128) collate {collation} path '$[0]', version int path '$[1]', step varchar(128) collate {collation} path '$[2]')) mine
     straight_join perdure.unrouted u force index (primary) on u.queue = ?2 and u.fsm = mine.fsm and u.version = mine.version and u.step = mine.step
+    where not {paused fsm mine.fsm ?1}
     limit 1
   )
   union all
@@ -197,6 +200,8 @@ from (
   select min(at) from perdure.deadlines
   union all
   select min(due_at) from perdure.tree_ends
+  union all
+  select min(until_at) from perdure.pauses where until_at > coalesce(cast(?1 as datetime(6)), utc_timestamp(6))
 ) wakes
 having min(wakes.at) is not null
 

@@ -64,3 +64,8 @@ limit 1
 insert into perdure.interrupts (id, token)
 values (?1, ?2)
 on duplicate key update id = perdure.interrupts.id
+
+-- name: PauseSet
+insert into perdure.pauses (target, reason, actor, paused_at, until_at)
+values (?, ?, ?, {now ?}, ?)
+on duplicate key update reason = values(reason), actor = values(actor), paused_at = values(paused_at), until_at = values(until_at)

@@ -12,7 +12,7 @@ coalesce(case when left({value}, 16) = '{"$sealed":"v1",' then json_unquote(json
 not {foreign {of}}
 
 -- name: OpenableInstance
--- A step reads the state, the signals, and the children of the last fan-out. A limit
+-- A step reads the state, the signals, the journal, and the children of the last fan-out. A limit
 -- replaces exists: MariaDB would read the whole tables.
 (
   select 1
@@ -23,6 +23,11 @@ not {foreign {of}}
   select 1
   from perdure.signals o
   where o.target_id = {of} and {foreign o.payload}
+  limit 1
+) is null and (
+  select 1
+  from perdure.journal o
+  where o.instance_id = {of} and {foreign o.result}
   limit 1
 ) is null and (
   select 1

@@ -43,6 +43,10 @@ select
 insert ignore into perdure.idempotency (principal, `key`, fingerprint, created_at)
 values (?1, ?2, ?3, coalesce(cast(?4 as datetime(6)), utc_timestamp(6)))
 
+-- name: IdempotencyDelete
+delete from perdure.idempotency
+where principal = ?1 and `key` = ?2
+
 -- name: IdempotencyPurge
 delete from perdure.idempotency
 where created_at <= coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) - interval ?2 microsecond
@@ -51,14 +55,14 @@ limit ?3
 
 -- name: TokenInsert
 insert into perdure.tokens (
-  id, kind, hash, name, role, actor_type, actor_id, caller_kind, caller_id, parent_id, idle, created_at, expires_at)
+  id, kind, hash, name, role, actor_type, actor_id, caller_kind, caller_id, parent_id, idle, created_at, expires_at, scope)
 values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, coalesce(cast(?13 as datetime(6)), utc_timestamp(6)),
-  coalesce(cast(?13 as datetime(6)), utc_timestamp(6)) + interval ?12 microsecond)
+  coalesce(cast(?13 as datetime(6)), utc_timestamp(6)) + interval ?12 microsecond, ?14)
 
 -- name: TokenFind
 -- Only a valid token or session; a session also needs a valid token.
 select t.id, t.kind, t.hash, t.name, coalesce(p.role, t.role), t.actor_type, t.actor_id, t.caller_kind, t.caller_id, t.parent_id,
-  t.created_at, t.used_at, t.expires_at, t.revoked_at
+  t.created_at, t.used_at, t.expires_at, t.revoked_at, coalesce(p.scope, t.scope)
 from perdure.tokens t
 left join perdure.tokens p on p.id = t.parent_id
 where t.hash = ?2 and t.revoked_at is null and (t.expires_at is null or t.expires_at > coalesce(cast(?1 as datetime(6)), utc_timestamp(6)))

@@ -58,7 +58,7 @@ select i.id, i.fsm, i.queue, i.step, i.parent_id, coalesce(f.status, case
       then case when least(i.failures, i.attempt) > 0 then 'retrying' when i.due_at > coalesce(cast(? as datetime(6)), utc_timestamp(6)) then 'scheduled' else 'ready' end
     when exists (select 1 from perdure.waiting w where w.id = i.id) then 'waiting_signal'
     when exists (select 1 from perdure.barriers b where b.parent_id = i.id) then 'waiting_children'
-    when exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id) then 'no_worker'
+    when exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id) then case when {parked i.fsm} then 'ready' else 'no_worker' end
     when exists (select 1 from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id) then 'waiting_turn'
     else 'running'
   end)
@@ -107,7 +107,9 @@ select 'instances.joining', count(*) from (select 1 from perdure.barriers limit 
 union all
 select 'instances.queued', count(*) from (select 1 from perdure.partition_waiting limit ?1) s
 union all
-select 'instances.unrouted', count(*) from (select 1 from perdure.unrouted limit ?1) s
+select 'instances.unrouted', count(*) from (select 1 from perdure.unrouted u where not {parked u.fsm} limit ?1) s
+union all
+select 'instances.paused', count(*) from (select 1 from perdure.unrouted u where {parked u.fsm} limit ?1) s
 union all
 select 'instances.failed', count(*) from (select 1 from perdure.finished where dead = 1 limit ?1) s
 union all

@@ -2,14 +2,14 @@
 
 -- name: TokenInsert
 insert into perdure.tokens (
-  id, kind, hash, name, role, actor_type, actor_id, caller_kind, caller_id, parent_id, idle, created_at, expires_at)
-select ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?::bigint, t.now, t.now + ?::bigint * interval '1 microsecond'
-from (select coalesce(?::timestamptz, now()) as now) as t
+  id, kind, hash, name, role, actor_type, actor_id, caller_kind, caller_id, parent_id, idle, created_at, expires_at, scope)
+select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::bigint, t.now, t.now + $12::bigint * interval '1 microsecond', $14
+from (select coalesce($13::timestamptz, now()) as now) as t
 
 -- name: TokenFind
 -- Only a valid token or session; a session also needs a valid token.
 select t.id, t.kind, t.hash, t.name, coalesce(p.role, t.role), t.actor_type, t.actor_id, t.caller_kind, t.caller_id, t.parent_id,
-  t.created_at, t.used_at, t.expires_at, t.revoked_at
+  t.created_at, t.used_at, t.expires_at, t.revoked_at, coalesce(p.scope, t.scope)
 from (select coalesce(?::timestamptz, now()) as now) as c, perdure.tokens as t left join perdure.tokens as p on p.id = t.parent_id
 where t.hash = ? and t.revoked_at is null and (t.expires_at is null or t.expires_at > c.now)
   and (t.idle is null or coalesce(t.used_at, t.created_at) + t.idle * interval '1 microsecond' > c.now)

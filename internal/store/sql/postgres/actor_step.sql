@@ -43,7 +43,7 @@ cross join lateral (
 ) due
 
 -- name: ActorKeyList
-select k.actor_type, k.actor_id, k.key, k.sequence
+select k.actor_type, k.actor_id, k.key, k.sequence, k.digest
 from unnest(?::text[], ?::text[], ?::text[]) as wanted (type, id, key)
 join perdure.actor_keys k on k.actor_type = wanted.type and k.actor_id = wanted.id and k.key = wanted.key
 
@@ -65,9 +65,9 @@ from unnest(?::text[], ?::text[], ?::bigint[], ?::text[], ?::text[], ?::text[], 
   as o (type, id, sequence, kind, event, caller_kind, caller_id, path, generation, key, said, value, checksum, at, recorded_at)
 
 -- name: ActorKeyInsert
-insert into perdure.actor_keys (actor_type, actor_id, key, sequence, created_at)
-select o.type, o.id, o.key, o.sequence, o.at
-from unnest(?::text[], ?::text[], ?::text[], ?::bigint[], ?::timestamptz[]) as o (type, id, key, sequence, at)
+insert into perdure.actor_keys (actor_type, actor_id, key, sequence, created_at, digest)
+select o.type, o.id, o.key, o.sequence, o.at, o.digest
+from unnest(?::text[], ?::text[], ?::text[], ?::bigint[], ?::timestamptz[], ?::text[]) as o (type, id, key, sequence, at, digest)
 
 -- name: TimerPut
 insert into perdure.timers (actor_type, actor_id, alarm_id, type, due_at, sequence, payload, path, generation, created_at)

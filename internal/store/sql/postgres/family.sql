@@ -35,7 +35,7 @@ with {raise ready $8::text[]}, due as (
       limit $3
     ) p
   ) r
-  where not l.empty
+  where not l.empty and not {paused lane l.queue $2}
   order by l.priority, r.due_at, r.id
   limit $3
 ), taken as (
@@ -59,7 +59,7 @@ order by h.priority, h.due_at, h.id
 select r.id::text, coalesce(h.batch_limit, 1)
 from perdure.ready r
 join perdure.{items} h on h.id = r.id
-where r.queue = any($1::text[]) and r.suspect and r.due_at <= coalesce($2::timestamptz, now()) and greatest(coalesce(h.batch_limit, 1), 1) >= $3::integer{openable {Kind} r.id}
+where r.queue = any($1::text[]) and r.suspect and r.due_at <= coalesce($2::timestamptz, now()) and greatest(coalesce(h.batch_limit, 1), 1) >= $3::integer{openable {Kind} r.id} and not {paused lane r.queue $2}
 order by coalesce(h.batch_limit, 1) desc, r.priority, r.due_at, r.id
 limit $4
 for update of r skip locked
@@ -143,6 +143,7 @@ from (
   cross join lateral (
 {first ready {Kind}}
   ) r (at)
+  where true and not {paused lane l.queue $1}
   union all
   select r.due_at
   from unnest($3::text[]) as lane (name)
@@ -150,7 +151,7 @@ from (
   cross join lateral (
     select due_at
     from perdure.ready w
-    where $4::integer = 1 and queue = lane.name and suspect = true and priority = level.priority{openable {Kind} w.id}
+    where $4::integer = 1 and not {paused lane lane.name $1} and queue = lane.name and suspect = true and priority = level.priority{openable {Kind} w.id}
     order by due_at, id
     limit 1
   ) r
@@ -159,7 +160,7 @@ from (
     select r.due_at
     from perdure.ready r
     join perdure.{items} h on h.id = r.id
-    where $4::integer > 1 and r.queue = any($3::text[]) and r.suspect and h.batch_limit >= $4::integer{openable {Kind} r.id}
+    where $4::integer > 1 and r.queue = any($3::text[]) and r.suspect and h.batch_limit >= $4::integer{openable {Kind} r.id} and not {paused lane r.queue $1}
     order by r.due_at
     limit 1
   )
@@ -169,6 +170,8 @@ from (
   cross join lateral (
 {first leases}
   ) r (at)
+  union all
+  select until_at from perdure.pauses where until_at > coalesce($1::timestamptz, now())
 ) wakes
 having min(at) is not null
 

@@ -187,7 +187,7 @@ with {raise ready array[$1::text]}, due as (
       limit $3
     ) p
   ) r
-  where not l.empty
+  where not l.empty and not {paused lane l.queue $2}
   order by l.priority, r.due_at, r.id
   limit $3
 ), taken as (
@@ -201,7 +201,8 @@ with {raise ready array[$1::text]}, due as (
   having count(*) > 0
 )
 select i.id::text, i.fsm, i.version, i.step, i.state::text, i.attempt, least(i.failures, i.attempt), i.crashes, i.awaits, i.keeps, i.seen, i.timed_out, i.fanout, i.dropped,
-  i.parent_id::text, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at, i.created_at, i.priority, i.due_at, i.trace, i.awaited, i.rerun, i.wait, i.cancel_reason
+  i.parent_id::text, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at, i.created_at, i.priority, i.due_at, i.trace, i.awaited, i.rerun, i.wait, i.cancel_reason,
+  {paused fsm i.fsm $2}
 from perdure.instances i
 where i.id in (select id from taken)
 
@@ -211,7 +212,7 @@ where i.id in (select id from taken)
 select r.id::text, coalesce(i.batch_limit, 1)
 from perdure.ready r
 join perdure.instances i on i.id = r.id
-where r.queue = $1 and r.suspect and r.due_at <= coalesce($2::timestamptz, now()) and greatest(coalesce(i.batch_limit, 1), 1) >= $3::integer{openable Instance r.id}
+where r.queue = $1 and r.suspect and r.due_at <= coalesce($2::timestamptz, now()) and greatest(coalesce(i.batch_limit, 1), 1) >= $3::integer{openable Instance r.id} and not {paused lane r.queue $2}
 order by coalesce(i.batch_limit, 1) desc, r.priority, r.due_at, r.id
 limit $4
 for update of r skip locked

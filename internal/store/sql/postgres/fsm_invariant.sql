@@ -151,3 +151,43 @@ select f.id::text, 'was ended by an instance that is not its parent'
 from perdure.finished f
 join perdure.instances i on i.id = f.id
 where f.ended_by is not null and f.ended_by is distinct from i.parent_id
+
+-- name: InstanceDoctorStuck
+-- A claim that expired long ago was returned by some process.
+select i.id::text, i.fsm || '@' || i.version || ', claimed by ' || l.worker
+from perdure.leases l
+cross join unnest(l.ids) as held (id)
+join perdure.instances i on i.id = held.id
+where strpos(l.queue, chr(9)) = 0 and l.expires_at < ?
+  and not exists (select 1 from perdure.finished p where p.id = i.id)
+  and not exists (select 1 from perdure.ready p where p.queue = i.queue and p.suspect = (i.batch_limit is not null) and p.priority = i.priority and p.due_at = i.due_at and p.id = i.id)
+  and not exists (select 1 from perdure.waiting p where p.id = i.id)
+  and not exists (select 1 from perdure.barriers p where p.parent_id = i.id)
+  and not exists (select 1 from perdure.unrouted p where p.id = i.id)
+  and not exists (select 1 from perdure.partition_waiting p where p.id = i.id)
+  and not exists (select 1 from perdure.interrupts p where p.id = i.id and p.token = l.token)
+  and not exists (select 1 from perdure.leases newer where newer.seq > l.seq and i.id = any(newer.ids))
+order by i.id
+limit 1000
+
+-- name: InstanceDoctorUnknown
+-- A live instance is of a definition and at a step that some process has served.
+select i.id::text, i.fsm || '@' || i.version || case when d.fsm is null then ' was never served' else ' has no step ' || i.step end
+from perdure.instances i
+left join perdure.definitions d on d.fsm = i.fsm and d.version = i.version
+where not exists (select 1 from perdure.finished f where f.id = i.id)
+  and case when d.fsm is null
+    then not exists (select 1 from perdure.remote_definitions r where r.fsm = i.fsm and r.version = i.version)
+    else not exists (select 1 from json_array_elements_text(d.steps) as s (name) where s.name = i.step)
+  end
+order by i.id
+limit 1000
+
+-- name: StateTypes
+-- The types of the states of live instances, and the keys with which they are encrypted.
+select i.fsm, i.version, json_typeof(i.state), case when left(i.state::text, 16) = '{"$sealed":"v1",' then coalesce(i.state ->> 'key', '?') else '' end, min(i.id::text), count(*)
+from perdure.instances i
+where not exists (select 1 from perdure.finished f where f.id = i.id)
+group by 1, 2, 3, 4
+order by 1, 2, 3, 4
+limit 10000

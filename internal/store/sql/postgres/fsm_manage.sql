@@ -15,7 +15,7 @@ select i.id::text, i.fsm, i.version, i.step, coalesce(f.state, i.state)::text, i
       then case when least(i.failures, i.attempt) > 0 then 'retrying' when i.due_at > coalesce(?::timestamptz, now()) then 'scheduled' else 'ready' end
     when (select true from perdure.waiting w where w.id = i.id limit 1) then 'waiting_signal'
     when (select true from perdure.barriers b where b.parent_id = i.id limit 1) then 'waiting_children'
-    when (select true from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id limit 1) then 'no_worker'
+    when (select true from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id limit 1) then case when {parked i.fsm} then 'ready' else 'no_worker' end
     when (select true from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id limit 1) then 'waiting_turn'
     else 'running'
   end),
@@ -35,6 +35,23 @@ limit 1
 delete from perdure.ready r
 using perdure.instances i, (values (false), (true)) as s (suspect)
 where i.id = ?::uuid and r.queue = i.queue and r.suspect = s.suspect and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id
+
+-- name: InstanceHasten
+-- Makes an instance due now if it waits for its due time or for a worker.
+with due as (
+  select coalesce(?::timestamptz, now()) as now
+), hastened as (
+  update perdure.ready r
+  set due_at = least(r.due_at, due.now)
+  from due, perdure.instances i, (values (false), (true)) as s (suspect)
+  where i.id = ?::uuid and r.queue = i.queue and r.suspect = s.suspect and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id
+  returning r.id, r.due_at
+)
+update perdure.instances i
+set due_at = h.due_at
+from hastened h
+where i.id = h.id
+returning i.queue
 
 -- name: WaitingRemove
 -- The instance records what it waited for, and the rest of its wait.
@@ -80,6 +97,10 @@ with keys as (
 ), transitions as (
   delete from perdure.transitions
   where instance_id = any($1::uuid[])
+), journal as (
+  delete from perdure.journal j
+  using unnest($1::uuid[]) as o (id)
+  where j.instance_id = o.id
 ), attempts as (
   delete from perdure.attempts
   where kind = 'instance' and id = any($1::text[])

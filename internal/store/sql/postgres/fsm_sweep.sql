@@ -117,6 +117,7 @@ with known as (
       for update of p skip locked
       for no key update of i skip locked
     ) x
+    where not {paused fsm mine.fsm $6}
     limit $5
   )
   returning u.id
@@ -144,13 +145,14 @@ from (
   cross join lateral (
 {first ready Instance}
   ) r (at)
+  where true and not {paused lane l.queue $1}
   union all
   select r.due_at
   from (values (-1), (0), (1)) as level (priority)
   cross join lateral (
     select due_at
     from perdure.ready w
-    where $6::integer = 1 and queue = $2 and suspect = true and priority = level.priority{openable Instance w.id}
+    where $6::integer = 1 and not {paused lane $2::text $1} and queue = $2 and suspect = true and priority = level.priority{openable Instance w.id}
     order by due_at, id
     limit 1
   ) r
@@ -159,7 +161,7 @@ from (
     select r.due_at
     from perdure.ready r
     join perdure.instances i on i.id = r.id
-    where $6::integer > 1 and r.queue = $2 and r.suspect and i.batch_limit >= $6::integer{openable Instance r.id}
+    where $6::integer > 1 and r.queue = $2 and r.suspect and i.batch_limit >= $6::integer{openable Instance r.id} and not {paused lane r.queue $1}
     order by r.due_at
     limit 1
   )
@@ -174,6 +176,7 @@ from (
       order by id
       limit 1
     ) u
+    where not {paused fsm mine.fsm $1}
     limit 1
   )
   union all
@@ -190,6 +193,8 @@ from (
   (select d.at from perdure.deadlines d order by d.at limit 1)
   union all
   (select e.due_at from perdure.tree_ends e order by e.due_at limit 1)
+  union all
+  select until_at from perdure.pauses where until_at > coalesce($1::timestamptz, now())
 ) wakes
 having min(at) is not null
 

@@ -162,19 +162,30 @@ returning p.id::text
 -- name: HeldMany
 -- Returns the leases that hold instances that are in no other place, the newest
 -- lease first. One snapshot is required: while a claim is being committed, its
--- instance is still ready.
-select i.id::text, l.token::text
-from perdure.leases l, unnest(l.ids) as held (id)
-join perdure.instances i on i.id = held.id
-where l.ids && $1::uuid[] and held.id = any($1::uuid[])
-  and not exists (select 1 from perdure.finished f where f.id = i.id)
-  and not exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect = false and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
-  and not exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect = true and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
-  and not exists (select 1 from perdure.waiting w where w.id = i.id)
-  and not exists (select 1 from perdure.barriers b where b.parent_id = i.id)
-  and not exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id)
-  and not exists (select 1 from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id)
-order by l.seq desc
+-- instance is still ready. "offset 0" fixes the order: the few leases first, then
+-- their instances by key. With stale statistics the planner began with all instances.
+select i.id::text, held.token::text
+from (
+  select l.seq, l.token, o.id
+  from perdure.leases l
+  cross join unnest(l.ids) as o (id)
+  where l.ids && $1::uuid[] and o.id = any($1::uuid[])
+  offset 0
+) held
+cross join lateral (
+  select i.id
+  from perdure.instances i
+  where i.id = held.id
+    and not exists (select 1 from perdure.finished f where f.id = i.id)
+    and not exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect = false and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
+    and not exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect = true and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
+    and not exists (select 1 from perdure.waiting w where w.id = i.id)
+    and not exists (select 1 from perdure.barriers b where b.parent_id = i.id)
+    and not exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id)
+    and not exists (select 1 from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id)
+  offset 0
+) i
+order by held.seq desc
 
 -- name: InterruptMany
 insert into perdure.interrupts (id, token)

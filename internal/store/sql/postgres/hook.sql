@@ -20,6 +20,20 @@ insert into perdure.ready (queue, priority, due_at, id)
 select queue, priority, due_at, id
 from new
 
+-- name: HookInsertMany
+-- Inserts hooks that differ only in id and payload.
+with new as (
+  insert into perdure.hook_items (id, created_at, next_attempt_at, due_at, namespace, name, queue, payload, priority, policy, max_attempts, unit_id, trace)
+  select o.id, t.at_now, case when t.at_due > t.at_now then t.at_due end, greatest(t.at_due, t.at_now), ?6::text, ?7::text, ?8::text, o.payload::json, ?9::smallint,
+    ?10::json, ?11::integer, ?12::text, ?13::text
+  from unnest(?4::uuid[], ?5::text[]) as o (id, payload),
+    (select {now ?1} as at_now, coalesce(?2::timestamptz, {now ?1} + {us ?3::bigint}) as at_due) t
+  returning queue, priority, due_at, id
+)
+insert into perdure.ready (queue, priority, due_at, id)
+select queue, priority, due_at, id
+from new
+
 -- name: HookInsertAbsent
 -- Inserts no row if the id is taken. A concurrent insert of the same id waits.
 with new as (

@@ -9,7 +9,8 @@ coalesce(case when left({value}::text, 16) = '{"$sealed":"v1",' then {value} ->>
 not {foreign {of}}
 
 -- name: OpenableInstance
--- A step reads the state, the signals, and the children of the last fan-out.
+-- A step reads the state, the signals, the journal, and the children of the last
+-- fan-out.
 not exists (
   select 1
   from perdure.instances o
@@ -18,6 +19,10 @@ not exists (
   select 1
   from perdure.signals o
   where o.target_id = {of} and {foreign o.payload}
+) and not exists (
+  select 1
+  from perdure.journal o
+  where o.instance_id = {of} and {foreign o.result}
 ) and not exists (
   select 1
   from perdure.instances o

@@ -1,5 +1,10 @@
 -- Dead letters of every kind, newest first, on PostgreSQL.
 
+-- name: TaskErrorLast
+select t.id::text, e.error_message
+from unnest(?::bigint[]) as t (id)
+cross join lateral (select error_message from queues.error where task_id = t.id order by error_id desc limit 1) e
+
 -- name: DeadTasks
 select t.task_id::text, t.task_type, t.status,
   coalesce((select e.error_message from queues.error e where e.task_id = t.task_id order by e.error_id desc limit 1), ''),

@@ -48,7 +48,7 @@ select i.id::text, i.fsm, i.queue, i.step, i.parent_id::text, coalesce(f.status,
       then case when least(i.failures, i.attempt) > 0 then 'retrying' when i.due_at > coalesce(?::timestamptz, now()) then 'scheduled' else 'ready' end
     when (select true from perdure.waiting w where w.id = i.id limit 1) then 'waiting_signal'
     when (select true from perdure.barriers b where b.parent_id = i.id limit 1) then 'waiting_children'
-    when (select true from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id limit 1) then 'no_worker'
+    when (select true from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id limit 1) then case when {parked i.fsm} then 'ready' else 'no_worker' end
     when (select true from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id limit 1) then 'waiting_turn'
     else 'running'
   end)

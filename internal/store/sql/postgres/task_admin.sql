@@ -12,6 +12,12 @@ update queues.task
 set status = 'pending', attempts = 0, crashes = 0, batch_limit = null, scheduled_at = queues.now(), finished_at = null, unrouted = false
 where task_id = ? and status <> 'processing'
 
+-- name: TaskHasten
+-- Makes a waiting task due now. Its attempts stay.
+update queues.task
+set scheduled_at = least(scheduled_at, queues.now())
+where task_id = ? and status = 'pending'
+
 -- name: TaskCancel
 -- A running task is cancelled too: it loses its claim, so its outcome is dropped.
 update queues.task

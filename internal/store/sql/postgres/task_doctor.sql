@@ -18,3 +18,14 @@ where status = 'processing' and lease_expires_at < ?
 select task_id::text, task_type
 from queues.task
 where status = 'pending' and scheduled_at < ?
+
+-- name: TaskDoctorTimes
+-- No time of a task is infinite.
+select task_id::text, 'queues.task.scheduled_at'
+from queues.task x
+where {endless x.scheduled_at}
+union all
+select task_id::text, 'queues.task.lease_expires_at'
+from queues.task x
+where {endless x.lease_expires_at}
+limit 1000

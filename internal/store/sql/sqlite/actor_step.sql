@@ -35,7 +35,7 @@ where place <= ?3
 order by actor_type, actor_id, place
 
 -- name: ActorKeyList
-select k.actor_type, k.actor_id, k.key, k.sequence
+select k.actor_type, k.actor_id, k.key, k.sequence, k.digest
 from jsonb_each(?1) wanted
 cross join perdure.actor_keys k on k.actor_type = wanted.value->>0 and k.actor_id = wanted.value->>1 and k.key = wanted.value->>2
 
@@ -55,8 +55,8 @@ select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->
 from jsonb_each(?1)
 
 -- name: ActorKeyInsert
-insert into perdure.actor_keys (actor_type, actor_id, key, sequence, created_at)
-select value->>0, value->>1, value->>2, value->>3, value->>4
+insert into perdure.actor_keys (actor_type, actor_id, key, sequence, created_at, digest)
+select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5
 from jsonb_each(?1)
 
 -- name: TimerPut

@@ -19,6 +19,7 @@ from (
     order by w.due_at, w.id
     limit ?3
   )
+  where not {paused lane lane.value->>0 ?2}
   order by due.priority, due.due_at, due.id
   limit ?3
 )
@@ -44,7 +45,7 @@ order by h.priority, h.due_at, h.id
 select r.id, coalesce(h.batch_limit, 1)
 from perdure.ready r
 join perdure.{items} h on h.id = r.id
-where r.queue in (select value->>0 from jsonb_each(?1)) and r.suspect = 1 and r.due_at <= ?2 and max(coalesce(h.batch_limit, 1), 1) >= ?3{openable {Kind} r.id}
+where r.queue in (select value->>0 from jsonb_each(?1)) and r.suspect = 1 and r.due_at <= ?2 and max(coalesce(h.batch_limit, 1), 1) >= ?3 and not {paused lane r.queue ?2}{openable {Kind} r.id}
 order by coalesce(h.batch_limit, 1) desc, r.priority, r.due_at, r.id
 limit ?4
 
@@ -125,17 +126,20 @@ from (
   from jsonb_each(?3) lane, (
     select 0 as suspect, -1 as priority union all select 0, 0 union all select 0, 1 union all select 1, -1 union all select 1, 0 union all select 1, 1
   ) level
+  where not {paused lane lane.value->>0 ?1}
   union all
   select (
     select r.due_at
     from perdure.ready r
     join perdure.{items} h on h.id = r.id
-    where ?4 > 1 and r.queue in (select value->>0 from jsonb_each(?3)) and r.suspect = 1 and h.batch_limit >= ?4{openable {Kind} r.id}
+    where ?4 > 1 and r.queue in (select value->>0 from jsonb_each(?3)) and r.suspect = 1 and h.batch_limit >= ?4 and not {paused lane r.queue ?1}{openable {Kind} r.id}
     order by r.due_at
     limit 1
   )
   union all
   select (select expires_at from perdure.leases where queue = ?2 order by expires_at limit 1)
+  union all
+  select min(until_at) from perdure.pauses where until_at > ?1
 )
 having min(at) is not null
 

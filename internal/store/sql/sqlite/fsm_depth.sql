@@ -26,7 +26,7 @@ select 'waiting', count(*) from (
   limit 10000
 ) n
 union all
-select 'no_worker', count(*) from (select 1 from perdure.unrouted limit 10000) n
+select 'no_worker', count(*) from (select 1 from perdure.unrouted u where not {parked u.fsm} limit 10000) n
 union all
 select 'failed', count(*) from (select 1 from perdure.finished where status in ('failed', 'quarantined') and status = 'failed' limit 10000) n
 union all

@@ -143,11 +143,11 @@ select ?4, ?5, ?1, ?6, ?2, ?2 + ?7, json_group_array(id)
 from (
   select id
   from (
-    select * from (select id, priority, due_at from perdure.ready w where queue = ?1 and suspect = ?6 and priority = -1 and due_at <= ?2{openable Instance w.id} order by due_at, id limit ?3)
+    select * from (select id, priority, due_at from perdure.ready w where queue = ?1 and suspect = ?6 and priority = -1 and due_at <= ?2 and not {paused lane ?1 ?2}{openable Instance w.id} order by due_at, id limit ?3)
     union all
-    select * from (select id, priority, due_at from perdure.ready w where queue = ?1 and suspect = ?6 and priority = 0 and due_at <= ?2{openable Instance w.id} order by due_at, id limit ?3)
+    select * from (select id, priority, due_at from perdure.ready w where queue = ?1 and suspect = ?6 and priority = 0 and due_at <= ?2 and not {paused lane ?1 ?2}{openable Instance w.id} order by due_at, id limit ?3)
     union all
-    select * from (select id, priority, due_at from perdure.ready w where queue = ?1 and suspect = ?6 and priority = 1 and due_at <= ?2{openable Instance w.id} order by due_at, id limit ?3)
+    select * from (select id, priority, due_at from perdure.ready w where queue = ?1 and suspect = ?6 and priority = 1 and due_at <= ?2 and not {paused lane ?1 ?2}{openable Instance w.id} order by due_at, id limit ?3)
   )
   order by priority, due_at, id
   limit ?3
@@ -163,7 +163,8 @@ where (queue, suspect, priority, due_at, id) in (
 )
 ;
 select i.id, i.fsm, i.version, i.step, i.state, i.attempt, min(i.failures, i.attempt), i.crashes, i.awaits, i.keeps, i.seen, i.timed_out, i.fanout, i.dropped,
-  i.parent_id, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at, i.created_at, i.priority, i.due_at, i.trace, i.awaited, i.rerun, i.wait, i.cancel_reason
+  i.parent_id, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at, i.created_at, i.priority, i.due_at, i.trace, i.awaited, i.rerun, i.wait, i.cancel_reason,
+  {paused fsm i.fsm ?2}
 from perdure.leases l, json_each(l.ids) held
 join perdure.instances i on i.id = held.value
 where l.token = ?4
@@ -174,7 +175,7 @@ where l.token = ?4
 select r.id, coalesce(i.batch_limit, 1)
 from perdure.ready r
 join perdure.instances i on i.id = r.id
-where r.queue = ?1 and r.suspect = 1 and r.due_at <= ?2 and max(coalesce(i.batch_limit, 1), 1) >= ?3{openable Instance r.id}
+where r.queue = ?1 and r.suspect = 1 and r.due_at <= ?2 and max(coalesce(i.batch_limit, 1), 1) >= ?3 and not {paused lane ?1 ?2}{openable Instance r.id}
 order by coalesce(i.batch_limit, 1) desc, r.priority, r.due_at, r.id
 limit ?4
 

@@ -153,3 +153,43 @@ select f.id, 'was ended by an instance that is not its parent'
 from perdure.finished f
 join perdure.instances i on i.id = f.id
 where f.ended_by is not null and f.ended_by is not i.parent_id
+
+-- name: InstanceDoctorStuck
+-- A claim that expired long ago was returned by some process.
+select i.id, i.fsm || '@' || i.version || ', claimed by ' || l.worker
+from perdure.leases l, json_each(l.ids) held
+join perdure.instances i on i.id = held.value
+where instr(l.queue, char(9)) = 0 and l.expires_at < ?
+  and not exists (select 1 from perdure.finished p where p.id = i.id)
+  and not exists (select 1 from perdure.ready p where p.queue = i.queue and p.suspect in (0, 1) and p.priority = i.priority and p.due_at = i.due_at and p.id = i.id)
+  and not exists (select 1 from perdure.waiting p where p.id = i.id)
+  and not exists (select 1 from perdure.barriers p where p.parent_id = i.id)
+  and not exists (select 1 from perdure.unrouted p where p.id = i.id)
+  and not exists (select 1 from perdure.partition_waiting p where p.id = i.id)
+  and not exists (select 1 from perdure.interrupts p where p.id = i.id and p.token = l.token)
+  and not exists (select 1 from perdure.leases newer, json_each(newer.ids) n where newer.seq > l.seq and n.value = i.id)
+order by i.id
+limit 1000
+
+-- name: InstanceDoctorUnknown
+-- A live instance is of a definition and at a step that some process has served.
+select i.id, i.fsm || '@' || i.version || case when d.fsm is null then ' was never served' else ' has no step ' || i.step end
+from perdure.instances i
+left join perdure.definitions d on d.fsm = i.fsm and d.version = i.version
+where not exists (select 1 from perdure.finished f where f.id = i.id)
+  and case when d.fsm is null
+    then not exists (select 1 from perdure.remote_definitions r where r.fsm = i.fsm and r.version = i.version)
+    else not exists (select 1 from json_each(d.steps) s where s.value = i.step)
+  end
+order by i.id
+limit 1000
+
+-- name: StateTypes
+-- The types of the states of live instances, and the keys with which they are encrypted.
+select i.fsm, i.version, case when json_valid(i.state) then json_type(i.state) else 'invalid' end,
+  case when substr(i.state, 1, 16) = '{"$sealed":"v1",' then coalesce(i.state ->> 'key', '?') else '' end, min(i.id), count(*)
+from perdure.instances i
+where not exists (select 1 from perdure.finished f where f.id = i.id)
+group by 1, 2, 3, 4
+order by 1, 2, 3, 4
+limit 10000

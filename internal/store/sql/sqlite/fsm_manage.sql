@@ -13,7 +13,7 @@ select i.id, i.fsm, i.version, i.step, coalesce(f.state, i.state), i.queue, i.pr
       then case when min(i.failures, i.attempt) > 0 then 'retrying' when i.due_at > ? then 'scheduled' else 'ready' end
     when exists (select 1 from perdure.waiting w where w.id = i.id) then 'waiting_signal'
     when exists (select 1 from perdure.barriers b where b.parent_id = i.id) then 'waiting_children'
-    when exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id) then 'no_worker'
+    when exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id) then case when {parked i.fsm} then 'ready' else 'no_worker' end
     when exists (select 1 from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id) then 'waiting_turn'
     else 'running'
   end),
@@ -32,6 +32,21 @@ limit 1
 -- name: ReadyRemove
 delete from perdure.ready
 where suspect in (0, 1) and (queue, priority, due_at, id) in (select i.queue, i.priority, i.due_at, i.id from perdure.instances i where i.id = ?)
+
+-- name: InstanceHasten
+-- Makes an instance due now if it waits for its due time or for a worker.
+update perdure.ready
+set due_at = min(due_at, ?1)
+where suspect in (0, 1) and (queue, priority, due_at, id) in (select i.queue, i.priority, i.due_at, i.id from perdure.instances i where i.id = ?2)
+;
+update perdure.instances
+set due_at = min(due_at, ?1)
+where id = ?2 and exists (
+  select 1
+  from perdure.ready r
+  where r.queue = perdure.instances.queue and r.suspect in (0, 1) and r.priority = perdure.instances.priority and r.due_at = min(perdure.instances.due_at, ?1) and r.id = ?2
+)
+returning queue
 
 -- name: WaitingRemove
 -- The instance records what it waited for, and the rest of its wait.
@@ -65,6 +80,9 @@ delete from perdure.partition_waiting
 where (key, id) in (select i.partition_key, i.id from perdure.instances i where i.id = ?)
 
 -- name: InstanceDelete
+delete from perdure.journal
+where instance_id in (select value->>0 from jsonb_each(?1))
+;
 delete from perdure.transitions
 where instance_id in (select value->>0 from jsonb_each(?1))
 ;

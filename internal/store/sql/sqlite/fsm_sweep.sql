@@ -87,6 +87,7 @@ where id in (
   select u.id
   from jsonb_each(?1) mine
   join perdure.unrouted u on u.queue = ?2 and u.fsm = mine.value->>0 and u.version = mine.value->>1 and u.step = mine.value->>2
+  where not {paused fsm mine.value->>0 ?4}
   order by u.id
   limit ?3
 )
@@ -97,6 +98,7 @@ from (
   select u.id
   from jsonb_each(?1) mine
   join perdure.unrouted u on u.queue = ?2 and u.fsm = mine.value->>0 and u.version = mine.value->>1 and u.step = mine.value->>2
+  where not {paused fsm mine.value->>0 ?4}
   order by u.id
   limit ?3
 ) known
@@ -108,6 +110,7 @@ where id in (
   select u.id
   from jsonb_each(?1) mine
   join perdure.unrouted u on u.queue = ?2 and u.fsm = mine.value->>0 and u.version = mine.value->>1 and u.step = mine.value->>2
+  where not {paused fsm mine.value->>0 ?4}
   order by u.id
   limit ?3
 )
@@ -116,27 +119,30 @@ where id in (
 -- Returns the microseconds until work of a queue is due.
 select min(max(min(at), -62135510400000000), 253402214400000000) - ?1
 from (
-  select min(due_at) as at from perdure.ready w where queue = ?2 and suspect = 0 and priority = -1{openable Instance w.id}
+  select min(due_at) as at from perdure.ready w where queue = ?2 and suspect = 0 and priority = -1 and not {paused lane ?2 ?1}{openable Instance w.id}
   union all
-  select min(due_at) from perdure.ready w where queue = ?2 and suspect = 0 and priority = 0{openable Instance w.id}
+  select min(due_at) from perdure.ready w where queue = ?2 and suspect = 0 and priority = 0 and not {paused lane ?2 ?1}{openable Instance w.id}
   union all
-  select min(due_at) from perdure.ready w where queue = ?2 and suspect = 0 and priority = 1{openable Instance w.id}
+  select min(due_at) from perdure.ready w where queue = ?2 and suspect = 0 and priority = 1 and not {paused lane ?2 ?1}{openable Instance w.id}
   union all
-  select min(due_at) from perdure.ready w where queue = ?2 and suspect = 1 and ?4 = 1{openable Instance w.id}
+  select min(due_at) from perdure.ready w where queue = ?2 and suspect = 1 and ?4 = 1 and not {paused lane ?2 ?1}{openable Instance w.id}
   union all
   select min(r.due_at)
   from perdure.ready r
   join perdure.instances i on i.id = r.id
-  where ?4 > 1 and r.queue = ?2 and r.suspect = 1 and i.batch_limit >= ?4{openable Instance r.id}
+  where ?4 > 1 and r.queue = ?2 and r.suspect = 1 and i.batch_limit >= ?4 and not {paused lane ?2 ?1}{openable Instance r.id}
   union all
   select ?1
   where exists (
     select 1
     from jsonb_each(?3) mine
     join perdure.unrouted u on u.queue = ?2 and u.fsm = mine.value->>0 and u.version = mine.value->>1 and u.step = mine.value->>2
+    where not {paused fsm mine.value->>0 ?1}
   )
   union all
   select min(expires_at) from perdure.leases where queue = ?2
+  union all
+  select min(until_at) from perdure.pauses where until_at > ?1
   union all
   select min(deadline_at) from perdure.waiting where deadline_at is not null
   union all

@@ -1,5 +1,10 @@
 -- Dead letters of every kind, newest first, on SQLite.
 
+-- name: TaskErrorLast
+select cast(e.task_id as text), e.error_message
+from jsonb_each(?1) t
+join queues_error e on e.error_id = (select error_id from queues_error where task_id = cast(t.value->>0 as integer) order by error_id desc limit 1)
+
 -- name: DeadTasks
 select t.task_id, t.task_type, t.status,
   coalesce((select e.error_message from queues_error e where e.task_id = t.task_id order by e.error_id desc limit 1), ''),

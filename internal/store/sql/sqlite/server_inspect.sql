@@ -35,7 +35,7 @@ select i.id, i.fsm, i.queue, i.step, i.parent_id, coalesce(f.status, case
       then case when min(i.failures, i.attempt) > 0 then 'retrying' when i.due_at > ? then 'scheduled' else 'ready' end
     when exists (select 1 from perdure.waiting w where w.id = i.id) then 'waiting_signal'
     when exists (select 1 from perdure.barriers b where b.parent_id = i.id) then 'waiting_children'
-    when exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id) then 'no_worker'
+    when exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id) then case when {parked i.fsm} then 'ready' else 'no_worker' end
     when exists (select 1 from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id) then 'waiting_turn'
     else 'running'
   end)

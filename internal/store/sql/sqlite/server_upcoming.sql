@@ -49,7 +49,9 @@ select 'instances.joining', count(*) from (select 1 from perdure.barriers limit 
 union all
 select 'instances.queued', count(*) from (select 1 from perdure.partition_waiting limit ?1) s
 union all
-select 'instances.unrouted', count(*) from (select 1 from perdure.unrouted limit ?1) s
+select 'instances.unrouted', count(*) from (select 1 from perdure.unrouted u where not {parked u.fsm} limit ?1) s
+union all
+select 'instances.paused', count(*) from (select 1 from perdure.unrouted u where {parked u.fsm} limit ?1) s
 union all
 select 'instances.failed', count(*) from (select 1 from perdure.finished where status in ('failed', 'quarantined') limit ?1) s
 union all

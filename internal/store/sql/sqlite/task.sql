@@ -28,6 +28,7 @@ where task_id in (
     order by scheduled_at, task_id
     limit ?3
   )
+    and not {paused task handled.value ?6}
   order by t.scheduled_at, t.task_id
   limit ?3
 )
@@ -115,8 +116,11 @@ from (
     where task_type = handled.value and status = 'pending' and (batch_limit is null or batch_limit >= ?2)
   ) as at
   from jsonb_each(?1) handled
+  where not {paused task handled.value ?3}
   union all
   select min(lease_expires_at) from queues_task where status = 'processing'
+  union all
+  select min(until_at) from perdure_pauses where until_at > ?3
 )
 
 -- name: TaskExtend

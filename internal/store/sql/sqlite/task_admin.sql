@@ -12,6 +12,12 @@ update queues_task
 set status = 'pending', attempts = 0, crashes = 0, batch_limit = null, scheduled_at = ?2, finished_at = null, unrouted = 0
 where task_id = ?1 and status <> 'processing'
 
+-- name: TaskHasten
+-- Makes a waiting task due now. Its attempts stay.
+update queues_task
+set scheduled_at = min(scheduled_at, ?2)
+where task_id = ?1 and status = 'pending'
+
 -- name: TaskCancel
 -- A running task is cancelled too: it loses its claim, so its outcome is dropped.
 update queues_task

@@ -18,3 +18,14 @@ where status = 'processing' and lease_expires_at < ?
 select cast(task_id as text), task_type
 from queues_task
 where status = 'pending' and scheduled_at < ?
+
+-- name: TaskDoctorTimes
+-- No time of a task is infinite.
+select cast(task_id as text), 'queues.task.scheduled_at'
+from queues_task x
+where {endless x.scheduled_at}
+union all
+select cast(task_id as text), 'queues.task.lease_expires_at'
+from queues_task x
+where {endless x.lease_expires_at}
+limit 1000

@@ -1,14 +1,14 @@
 -- Tokens and sessions.
 
 -- name: TokenList
-select id, kind, hash, name, role, actor_type, actor_id, caller_kind, caller_id, parent_id, created_at, used_at, expires_at, revoked_at
+select id, kind, hash, name, role, actor_type, actor_id, caller_kind, caller_id, parent_id, created_at, used_at, expires_at, revoked_at, scope
 from perdure.tokens
 where kind = 'api'
 order by id
 
 -- name: TokensOfActor
 -- Returns the tokens of one actor before an id, newest first.
-select id, kind, hash, name, role, actor_type, actor_id, caller_kind, caller_id, parent_id, created_at, used_at, expires_at, revoked_at
+select id, kind, hash, name, role, actor_type, actor_id, caller_kind, caller_id, parent_id, created_at, used_at, expires_at, revoked_at, scope
 from perdure.tokens
 where kind = 'actor' and actor_type = ? and actor_id = ? and id < ?
 order by id desc
@@ -16,7 +16,7 @@ limit ?
 
 -- name: TokensOfActors
 -- Returns the tokens of all actors before an id, newest first.
-select id, kind, hash, name, role, actor_type, actor_id, caller_kind, caller_id, parent_id, created_at, used_at, expires_at, revoked_at
+select id, kind, hash, name, role, actor_type, actor_id, caller_kind, caller_id, parent_id, created_at, used_at, expires_at, revoked_at, scope
 from perdure.tokens
 where kind = 'actor' and id < ?
 order by id desc

@@ -8,6 +8,8 @@ from (
   union all
   select id, 'uniques' from perdure.uniques
   union all
+  select instance_id, 'journal' from perdure.journal
+  union all
   select target_id, 'signals' from perdure.signals
   union all
   select target_id, 'signal_keys' from perdure.signal_keys

@@ -16,6 +16,10 @@ insert into perdure.idempotency (principal, key, fingerprint, created_at)
 values (?, ?, ?, {now ?})
 on conflict do nothing
 
+-- name: IdempotencyDelete
+delete from perdure.idempotency
+where principal = ? and key = ?
+
 -- name: IdempotencyPurge
 delete from perdure.idempotency
 where (principal, key) in (

@@ -8,6 +8,7 @@ from (
   select u.queue, u.fsm, u.version, u.step, i.due_at
   from perdure.unrouted u
   join perdure.instances i on i.id = u.id
+  where not {parked u.fsm}
   limit ?
 ) s
 group by s.queue, s.fsm, s.version, s.step
