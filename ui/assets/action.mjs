@@ -4,7 +4,7 @@ import { because, post } from "./api.mjs";
 import { ask } from "./dialog.mjs";
 import { may } from "./me.mjs";
 import { say, fail } from "./toast.mjs";
-import { ReasonInput } from "./form.mjs";
+import { Field, ReasonInput } from "./form.mjs";
 
 /** confirmed asks for confirmation and for a reason, which it passes to act. The confirm button has the focus. */
 export const confirmed = ({ act, ...question }) => ask({ ...question, act: (_, why) => act(why) });
@@ -98,6 +98,11 @@ function narrowed(action, filter, spec) {
   return status.length ? { ...filter, status } : null;
 }
 
+const many = 100; // rows above which an action on all that match has to be typed
+
+// Typed is a field in which the number of rows has to be typed.
+const Typed = (n) => ({ values, set }) => html`<${Field} label=${`Type ${n} to confirm`}><input type="text" inputmode="numeric" required autofocus pattern=${n} value=${values.typed ?? ""} onInput=${(e) => set({ typed: e.target.value })} /><//>`;
+
 /** onMatching applies an action to all rows that match, after it has shown their number. */
 export async function onMatching(action, filter, spec) {
   const nothing = () => say(`No matching row can be ${action.past ?? "changed"}.`);
@@ -112,6 +117,7 @@ export async function onMatching(action, filter, spec) {
   if (!found.matched) return nothing();
   const what = Object.entries(filter).map(([k, v]) => `${k}:${v}`).join(" ") || "no filter";
   return confirmed({
+    fields: found.matched > many ? Typed(String(found.matched)) : undefined,
     title: `${action.label} ${found.capped ? "at least " : ""}${counted(found.matched, spec.one)}?`,
     text: `All rows that match now (${what}).${found.capped ? " One request changes at most this number; repeat it for the rest." : ""}`,
     confirm: `${action.label} ${found.matched.toLocaleString()}`, danger: action.danger,

@@ -15,6 +15,12 @@ const attempt = (t) => ({
   text: [t.outcome, t.worker && `on ${shorten(t.worker)}`, t.began_at ? `started ${since(t.began_at)}` : `ended ${since(t.ended_at)}`].filter(Boolean).join(" "),
 });
 
+/** Retrying says what failed and when the next attempt is due. */
+export function Retrying({ of, failures = of.failures ?? of.attempts, due = of.due_at ?? of.scheduled_at }) {
+  if (of.status !== "retrying") return null;
+  return html`<p class="waiting is-bad">Failed: ${String(of.error ?? "").split("\n")[0] || "no error was recorded"}. Attempt ${failures + 1}${of.max_attempts ? ` of ${of.max_attempts}` : ""} is due ${since(due)}.</p>`;
+}
+
 /** Attempts shows the attempts of a work item; begun is the first line: its text and time. */
 export function Attempts({ of, begun }) {
   const entries = [{ at: begun[1], title: begun[0], how: "created" }, ...(of.timeline ?? []).map(attempt)];

@@ -26,9 +26,9 @@ function nice(n) {
 }
 
 /**
- * Chart draws lines over time. lines: [{name, values}]; from: ms; step: ms; unit: text after a value.
+ * Chart draws lines over time. lines: [{name, values}]; from: ms; step: ms; unit: text after a value; bad: the line counts failures.
  */
-export function Chart({ title, lines, from, step, unit = "" }) {
+export function Chart({ title, lines, from, step, unit = "", bad = false }) {
   const [ref, width] = useWidth();
   const [at, setAt] = useState(-1);
   const n = Math.max(0, ...lines.map((l) => l.values.length));
@@ -41,7 +41,7 @@ export function Chart({ title, lines, from, step, unit = "" }) {
     setAt(Math.max(0, Math.min(n - 1, Math.round(((e.clientX - box.left - pad.left) / (width - pad.left - pad.right)) * (n - 1)))));
   };
   const last = lines.map((l) => `${l.name} ${compact.format(l.values.at(-1) ?? 0)}${unit}`).join(", ");
-  return html`<figure class="chart" ref=${ref}>
+  return html`<figure class=${bad ? "chart bad" : "chart"} ref=${ref}>
     <figcaption><span>${title}</span><span class="legend">${lines.map((l, i) => html`<span key=${l.name} class=${"line-" + i}>${l.name} <b>${compact.format(l.values[shown] ?? 0)}${unit}</b></span>`)}</span></figcaption>
     <svg width=${width} height=${height} role="img" aria-label=${`${title}, now: ${last}`} onPointerMove=${move} onPointerLeave=${() => setAt(-1)}>
       ${[0, 0.5, 1].map((f) => html`<g key=${f}><line class="grid" x1=${pad.left} x2=${width - pad.right} y1=${y(f * most)} y2=${y(f * most)} /><text x=${pad.left - 6} y=${y(f * most) + 3.5} text-anchor="end">${compact.format(f * most)}</text></g>`)}

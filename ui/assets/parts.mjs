@@ -1,12 +1,16 @@
 // Small parts of pages.
-import { html, useEffect } from "./lib.mjs";
+import { html, signal, useEffect } from "./lib.mjs";
 import { title as product } from "./api.mjs";
 import { describe } from "./toast.mjs";
 import { Icon } from "./status.mjs";
 
+/** counts is the number of problems, which the title of the window begins with. */
+export const counts = signal(0);
+
 /** Heading shows the title of a page, and sets the window's title. */
 export function Heading({ title, kind, about, children }) {
-  useEffect(() => { document.title = `${title} · ${product}`; }, [title]);
+  const n = counts.value;
+  useEffect(() => { document.title = `${n ? `(${n.toLocaleString()}) ` : ""}${title} · ${product}`; }, [title, n]);
   return html`<header class="heading">
     <div><h1 tabindex="-1">${kind && html`<span class="muted">${kind} </span>`}${title}</h1>${about && html`<p class="muted">${about}</p>`}</div>
     <div class="actions">${children}</div>

@@ -14,6 +14,7 @@ import { Heading, Failure } from "./parts.mjs";
 import { me, may } from "./me.mjs";
 import { SignIn } from "./signin.mjs";
 import { Icon } from "./status.mjs";
+import { Badge, useVerdict } from "./verdict.mjs";
 
 /**
  * Shell is the whole window. Dialogs stay open when the server requires a token: a dialog
@@ -26,6 +27,7 @@ function Frame() {
   const [menu, setMenu] = useState(false);
   const main = useRef(null);
   useShellKeys();
+  useVerdict();
   const path = route.value.names.join("/");
   useEffect(() => setMenu(false), [path]);
   return html`
@@ -52,7 +54,7 @@ function Nav({ open }) {
     ${groups.map(([group, all]) => html`<div key=${group} class="nav-group">
       ${group && html`<h2>${group}</h2>`}
       ${all.filter(offered).map((p) => html`<a key=${p.path} href=${link(p.path ? [p.path] : [])} aria-current=${p.path === at ? "page" : undefined}>
-        ${p.title}<kbd aria-hidden="true">g ${p.key}</kbd></a>`)}
+        ${p.title}<${Badge} page=${p.path} /><kbd aria-hidden="true">g ${p.key}</kbd></a>`)}
     </div>`)}
     ${docs && html`<div class="nav-group"><a href=${docs}>Documentation</a></div>`}
     <p class="muted who">${me.value ? html`${me.value.name ? me.value.name + " · " : ""}${me.value.role}${me.value.version ? html`<br />${me.value.version}` : ""}` : ""}</p>

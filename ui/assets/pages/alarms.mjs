@@ -9,10 +9,10 @@ import { Actions } from "../action.mjs";
 import { dueActions } from "../due.mjs";
 import { List } from "../list.mjs";
 import { ID, Short } from "../copy.mjs";
-import { Status, waiting } from "../status.mjs";
+import { Status, Tries, waiting } from "../status.mjs";
 import { At, When, localInput, now } from "../time.mjs";
 import { JSONView } from "../json.mjs";
-import { Attempts } from "../attempts.mjs";
+import { Attempts, Retrying } from "../attempts.mjs";
 import { Field, JSONField } from "../form.mjs";
 import { ErrorText, Facts, Failure, Heading, Loading, Panel } from "../parts.mjs";
 import { AuditLink } from "./audit.mjs";
@@ -61,7 +61,7 @@ const spec = {
     { title: "Alarm", cell: (a) => html`<b>${a.type}</b> <${Short} id=${a.id} />` },
     { title: "Due", cell: (a) => html`<${When} at=${a.due_at} />` },
     { title: "Repeats", cls: "minor", cell: often },
-    { title: "Status", cell: (a) => html`<${Status} of=${a.status} />` },
+    { title: "Status", cell: (a) => html`<${Status} of=${a.status} /><${Tries} of=${a} />` },
     { title: "Actor", cell: (a) => a.actor && html`<a href=${link(["actors", a.actor.type, a.actor.id])}>${a.actor.type} <${Short} id=${a.actor.id} /></a>` },
   ],
 };
@@ -102,6 +102,7 @@ export function Alarm({ names: [id] }) {
   return html`<${Heading} title=${a.type} kind="Alarm"><${AuditLink} kind="alarms" target=${a.id} /><${Actions} actions=${actions} row=${a} one="alarm" after=${refresh} /><//>
     <${Failure} error=${error} />
     <div class="lead"><${Status} of=${a.status} /><${ID} id=${a.id} /></div>
+    <${Retrying} of=${a} />
     <p class="countdown"><${When} at=${a.due_at} /></p>
     <${ErrorText} text=${a.error} open=${true} />
     <div class="columns">

@@ -9,11 +9,11 @@ import { ask } from "../dialog.mjs";
 import { say } from "../toast.mjs";
 import { List } from "../list.mjs";
 import { ID, Short } from "../copy.mjs";
-import { Status, waiting } from "../status.mjs";
+import { Status, Tries, runnable, waiting } from "../status.mjs";
 import { At, When } from "../time.mjs";
 import { JSONView } from "../json.mjs";
 import { Field, JSONField, whole } from "../form.mjs";
-import { Attempts } from "../attempts.mjs";
+import { Attempts, Retrying } from "../attempts.mjs";
 import { ErrorText, Facts, Failure, Heading, Loading, Panel } from "../parts.mjs";
 import { AuditLink } from "./audit.mjs";
 
@@ -22,6 +22,7 @@ const at = (h) => `hooks/${segment(h.id)}`;
 
 const actions = [
   { name: "retry", label: "Retry", past: "retried", key: "r", statuses: ["failed", "quarantined", "cancelled"], run: (h) => post(`${at(h)}/retry`) },
+  { name: "run", label: "Run now", past: "run now", key: "R", statuses: runnable, run: (h) => post(`${at(h)}/run`) },
   { name: "replay", label: "Replay…", key: "e", single: true, when: (h) => h.payload !== undefined, open: replay },
   { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses: waiting, run: (h) => post(`${at(h)}/cancel`), question: (h) => `${h.name} will not run.` },
   { name: "delete", label: "Delete", past: "deleted", key: "d", danger: true, single: true, statuses: ["done", "failed", "quarantined", "cancelled"], run: (h) => del(at(h)).then(() => go(link(["hooks"]))),
@@ -37,7 +38,7 @@ const spec = {
   empty: "No hook matches.",
   columns: [
     { title: "Hook", cell: (h) => html`<b>${h.name}</b> <${Short} id=${h.id} />` },
-    { title: "Status", cell: (h) => html`<${Status} of=${h.status} />` },
+    { title: "Status", cell: (h) => html`<${Status} of=${h.status} /><${Tries} of=${h} />` },
     { title: "Namespace", cls: "minor", cell: (h) => h.namespace },
     { title: "Attempts", cell: (h) => `${h.attempts ?? 0}${h.max_attempts ? ` of ${h.max_attempts}` : ""}` },
     { title: "Due", cell: (h) => html`<${When} at=${h.due_at} />` },
@@ -87,6 +88,7 @@ export function Hook({ names: [id] }) {
   return html`<${Heading} title=${h.name} kind="Hook"><${AuditLink} kind="hooks" target=${h.id} /><${Actions} actions=${actions} row=${h} one="hook" after=${refresh} /><//>
     <${Failure} error=${error} />
     <div class="lead"><${Status} of=${h.status} /><${ID} id=${h.id} /></div>
+    <${Retrying} of=${h} />
     <${ErrorText} text=${h.error} open=${true} />
     <div class="columns">
       <div>

@@ -8,6 +8,7 @@ import { Actions, perform, usable } from "../action.mjs";
 import { may } from "../me.mjs";
 import { ID, Short, shorten } from "../copy.mjs";
 import { Status } from "../status.mjs";
+import { Retrying } from "../attempts.mjs";
 import { At, When, relative, tick } from "../time.mjs";
 import { JSONView } from "../json.mjs";
 import { StepGraph } from "../draw.mjs";
@@ -15,7 +16,7 @@ import { Timeline, Scrubber } from "../timeline.mjs";
 import { ErrorText, Facts, Failure, Heading, Loading, Panel, Table } from "../parts.mjs";
 import { AuditLink } from "./audit.mjs";
 import { actions, signal, startInstance } from "./instances.mjs";
-import { Point, Unkept, pointText, pointsOf, stepAt } from "./point.mjs";
+import { Point, Unkept, failedRun, pointText, pointsOf, stepAt } from "./point.mjs";
 
 export function Instance({ names: [id] }) {
   const path = `instances/${segment(id)}`;
@@ -37,11 +38,12 @@ export function Instance({ names: [id] }) {
   return html`<${Heading} title=${instance.definition} kind="Instance">
       <${AuditLink} kind="instances" target=${instance.id} />
       ${may("operator") && !instance.finished_at && html`<button data-action="signal" onClick=${() => signal(instance, signalNames(instance, definition.data))}>Send signal…</button>`}
-      ${may("operator") && html`<button data-action="again" onClick=${() => startInstance({ definition: instance.definition, state: instance.state })}>Start again…</button>`}
+      ${may("operator") && html`<button data-action="again" onClick=${() => startInstance({ definition: instance.definition, state: instance.state, keep: keptOf(instance) })}>Start again…</button>`}
       <${Actions} actions=${actions} row=${instance} one="instance" after=${refresh} />
     <//>
     <${Failure} error=${error} />
     <div class="lead"><${Status} of=${instance.status} waits=${instance.waits_for} /><${ID} id=${instance.id} /></div>
+    <${Retrying} of=${instance} />
     <${Waiting} of=${instance} />
     <${ErrorText} text=${instance.error} open=${true} />
     ${version && html`<${Panel} title="Steps" cls="full"><${Path} ...${{ version, entries, current, instance, past }} />
@@ -66,6 +68,9 @@ export function Instance({ names: [id] }) {
     <${Panel} title="Raw" cls="full"><${JSONView} value=${instance} open=${1} label="Raw JSON" /><//>`;
 }
 
+// keptOf has the properties that a new start keeps. Those that are not set are omitted.
+const keptOf = (i) => Object.fromEntries(["unique_key", "partition_key", "queue", "priority"].filter((name) => i[name] && i[name] !== "normal").map((name) => [name, i[name]]));
+
 const signalNames = (instance, definition) => [...new Set([...(instance.awaits ?? []), ...(definition?.signals ?? []).map((s) => s.name)])];
 
 function useInstanceKeys(instance, definition, refresh) {
@@ -82,7 +87,6 @@ function Waiting({ of }) {
     signal: `Waits for ${(of.awaits ?? []).join(" or ") || "a signal"}${until}.`,
     children: `Waits for ${of.children?.pending ?? "its"} of ${of.children?.total ?? "its"} children.`,
     scheduled: `Runs ${relative(Date.parse(of.due_at), tick.value)}.`,
-    retrying: `The step failed. The next attempt is due ${relative(Date.parse(of.due_at), tick.value)}.`,
     turn: "Waits for an earlier instance with the same partition key.",
     no_worker: "No running process serves this definition, version and step.",
     quarantined: "Quarantined after repeated crashes. Fix the cause, then retry.",
@@ -94,7 +98,7 @@ function Waiting({ of }) {
 function Path({ version, entries, current, instance, past }) {
   const { taken, visits, last } = useMemo(() => walk(entries.slice(0, current + 1)), [entries, current]);
   const active = past ? stepAt(entries[current], version.first_step) : instance.step;
-  return html`<${StepGraph} version=${version} active=${active} bad=${past ? Boolean(entries[current].error) : ["failed", "quarantined"].includes(instance.status)} taken=${taken} visits=${visits} last=${last} />`;
+  return html`<${StepGraph} version=${version} active=${active} bad=${past ? Boolean(entries[current].error) : ["failed", "quarantined", "retrying"].includes(instance.status)} taken=${taken} visits=${visits} last=${last} />`;
 }
 
 // walk counts the edges and steps of a history.
@@ -112,12 +116,12 @@ function walk(entries) {
 }
 
 const entry = (e) => ({
-  at: e.at, duration_ms: e.duration_ms, title: e.step || e.outcome, how: e.outcome, error: e.error,
-  text: [e.attempt > 1 && `attempt ${e.attempt}`, e.step && e.outcome, e.next && e.next !== e.step && `→ ${e.next}`, e.detail, e.worker && `on ${shorten(e.worker)}`].filter(Boolean).join(" "),
+  at: e.at, duration_ms: e.duration_ms, title: e.step || e.outcome, how: failedRun(e) ? "error" : e.outcome, error: e.error,
+  text: [e.attempt > 1 && `attempt ${e.attempt}`, e.step && (failedRun(e) ? "failed" : e.outcome), e.next && e.next !== e.step && `→ ${e.next}`, e.detail, e.worker && `on ${shorten(e.worker)}`].filter(Boolean).join(" "),
 });
 
 const facts = (i) => ({
-  Step: i.step, Version: String(i.version ?? ""), Queue: i.queue, Priority: i.priority || "", Attempt: i.attempt > 1 ? i.attempt : "", Failures: i.failures || "", Crashes: i.crashes || "",
+  Step: i.step, Version: String(i.version ?? ""), Queue: i.queue, Priority: i.priority || "", Attempt: i.attempt > 1 ? i.attempt : "", Failures: i.failures ? `${i.failures}${i.max_attempts ? ` of ${i.max_attempts} attempts` : ""}` : "", Crashes: i.crashes || "",
   Created: html`<${At} at=${i.created_at} />`, Due: i.due_at && !i.finished_at && html`<${At} at=${i.due_at} />`,
   Deadline: i.deadline_at && html`<${At} at=${i.deadline_at} />`, Finished: i.finished_at && html`<${At} at=${i.finished_at} />`,
   "Unique key": i.unique_key, "Partition key": i.partition_key,

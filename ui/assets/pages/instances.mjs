@@ -7,7 +7,7 @@ import { go, link, route } from "../router.mjs";
 import { ask } from "../dialog.mjs";
 import { say } from "../toast.mjs";
 import { List } from "../list.mjs";
-import { Status } from "../status.mjs";
+import { Status, Tries, runnable } from "../status.mjs";
 import { When } from "../time.mjs";
 import { JSONField, Field, sample, whole } from "../form.mjs";
 
@@ -18,6 +18,7 @@ const groups = { live: statuses.filter((s) => !finished.includes(s)), finished }
 /** actions on an instance. */
 export const actions = [
   { name: "retry", label: "Retry", past: "retried", key: "r", statuses: ["failed", "quarantined", "stopped", "cancelled"], all: ["failed", "quarantined"], run: (i) => post(`instances/${segment(i.id)}/retry`) },
+  { name: "run", label: "Run now", past: "run now", key: "R", statuses: runnable, run: (i) => post(`instances/${segment(i.id)}/run`) },
   { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses: groups.live, run: (i, why) => post(`instances/${segment(i.id)}/cancel`, { reason: why?.trim() || "cancelled in the dashboard" }),
     when: (i) => !i.cancel_reason, question: (i) => (i.on_cancel ? `${i.definition} ${i.id} will continue with its cancel step ${i.on_cancel}. Its children will be cancelled.` : `${i.definition} ${i.id} and its children will be cancelled. Retry restores all of them.`) },
   { name: "terminate", label: "Terminate", past: "terminated", key: "T", danger: true, some: true, statuses: groups.live, when: (i) => i.on_cancel, run: (i, why) => post(`instances/${segment(i.id)}/terminate`, { reason: why?.trim() || "terminated in the dashboard" }),
@@ -35,8 +36,8 @@ const spec = {
   empty: "No instance matches. Start one with the button above, from Go with fsm.Start, or with POST /v1/instances.",
   columns: [
     { title: "Instance", cell: (i) => html`<b>${i.definition}</b> <${Short} id=${i.id} />` },
-    { title: "Status", cell: (i) => html`<${Status} of=${i.status} waits=${i.waits_for} />` },
-    { title: "Step", cell: (i) => html`${i.step}${i.attempt > 1 && html` <span class="muted">attempt ${i.attempt}</span>`}` },
+    { title: "Status", cell: (i) => html`<${Status} of=${i.status} waits=${i.waits_for} /><${Tries} of=${i} />` },
+    { title: "Step", cell: (i) => html`${i.step}${i.attempt > 1 && i.status !== "retrying" && html` <span class="muted">attempt ${i.attempt}</span>`}` },
     { title: "Queue", cls: "minor", cell: (i) => i.queue },
     { title: "Created", cell: (i) => html`<${When} at=${i.created_at} />` },
     { title: "Due or finished", cls: "minor", cell: (i) => html`<${When} at=${i.finished_at ?? i.due_at} />` },
@@ -47,15 +48,17 @@ const spec = {
 export const Instances = () => html`<${List} spec=${spec} />`;
 
 /** startInstance asks for a definition and an initial state, and starts an instance. */
-export function startInstance({ definition = "", state }) {
+export function startInstance({ definition = "", state, keep = {} }) {
   return ask({
     title: "Start a state machine", confirm: "Start", wide: true,
-    fields: (props) => html`<${StartFields} ...${props} definition=${definition} state=${state} />`,
+    fields: (props) => html`<${StartFields} ...${props} definition=${definition} state=${state} keep=${keep} />`,
     act: async (v) => {
       if (v.broken) throw new Error("The state is not JSON.");
       const name = v.definition ?? definition;
-      const body = { definition: name, state: whole(v.state ?? state ?? {}) };
-      if (v.unique_key) body.unique_key = v.unique_key;
+      const { unique_key, ...rest } = name === definition ? keep : {};
+      const body = { definition: name, state: whole(v.state ?? state ?? {}), ...rest };
+      const key = v.unique_key ?? unique_key;
+      if (key) body.unique_key = key;
       if (v.delay) body.delay = v.delay;
       const started = await post("instances", body);
       say(started.duplicate ? "An unfinished instance has this unique key" : `Started ${name}`);
@@ -64,7 +67,7 @@ export function startInstance({ definition = "", state }) {
   });
 }
 
-function StartFields({ values, set, definition, state }) {
+function StartFields({ values, set, definition, state, keep }) {
   const { data } = useLive("definitions");
   const names = (data?.data ?? []).map((d) => d.name);
   const name = values.definition ?? definition;
@@ -75,10 +78,14 @@ function StartFields({ values, set, definition, state }) {
     <${Field} label="State machine"><input type="text" list="definition-names" required autofocus value=${name} onInput=${(e) => set({ definition: e.target.value })} /><datalist id="definition-names">${names.map((n) => html`<option value=${n} />`)}</datalist><//>
     <${JSONField} key=${JSON.stringify(shape)} label="State" schema=${shape} value=${values.state ?? state ?? sample(shape)} onChange=${(v, ok) => set(ok ? { state: v, broken: false } : { broken: true })} />
     <div class="side">
-      <${Field} label="Unique key" hint="At most one unfinished instance has it"><input type="text" value=${values.unique_key ?? ""} onInput=${(e) => set({ unique_key: e.target.value })} /><//>
+      <${Field} label="Unique key" hint="At most one unfinished instance has it"><input type="text" value=${values.unique_key ?? keep.unique_key ?? ""} onInput=${(e) => set({ unique_key: e.target.value })} /><//>
       <${Field} label="Delay" hint="For example 90s or 1h30m"><input type="text" pattern="([0-9.]+(ms|s|m|h))+" value=${values.delay ?? ""} onInput=${(e) => set({ delay: e.target.value })} /><//>
-    </div></div>`;
+    </div>
+    ${kept(keep) && html`<p class="muted">Keeps ${kept(keep)}. Starts with the newest version and the default scope of the unique key, without a parent and without a deadline.</p>`}</div>`;
 }
+
+// kept describes the properties of the old instance that the new one has.
+const kept = ({ queue, priority, partition_key }) => [queue && `queue ${queue}`, priority && `priority ${priority}`, partition_key && `partition key ${partition_key}`].filter(Boolean).join(", ");
 
 /** signal asks for a signal and sends it. */
 export function signal(instance, names = [], schemas = {}) {

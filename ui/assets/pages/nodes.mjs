@@ -15,6 +15,9 @@ const actions = [
 // busy are the queues whose work a node is running.
 const busy = (n) => (n.queues ?? []).filter((q) => q.running > 0);
 
+// held are the names whose work waits for slots of a node.
+const held = (n) => (n.queues ?? []).flatMap((q) => q.held ?? []);
+
 const spec = {
   kind: "nodes", one: "node", title: "Nodes", path: "nodes", whole: true, every: 5000,
   about: "Processes that run on this database.",
@@ -23,7 +26,7 @@ const spec = {
   columns: [
     { title: "Node", cell: (n) => html`<b>${n.host}</b> <span class="muted">pid ${n.pid}</span><br /><${Short} id=${n.id} />` },
     { title: "Status", cell: (n) => html`<${Status} of=${n.status} />` },
-    { title: "Running", cell: (n) => html`<b>${(n.running ?? 0).toLocaleString()}</b>${busy(n).map((q) => html`<br /><span class="muted">${q.running.toLocaleString()} ${[q.kind, q.queue].filter(Boolean).join(" ")}</span>`)}` },
+    { title: "Running", cell: (n) => html`<b>${(n.running ?? 0).toLocaleString()}</b>${busy(n).map((q) => html`<br /><span class="muted">${q.running.toLocaleString()} ${[q.kind, q.queue].filter(Boolean).join(" ")}</span>`)}${held(n).map((name) => html`<br /><span class="muted">${name} waits for slots</span>`)}` },
     { title: "Last seen", cell: (n) => html`<${When} at=${n.seen_at} />` },
     { title: "Started", cls: "minor", cell: (n) => html`<${When} at=${n.started_at} />` },
     { title: "Roles", cls: "minor", cell: (n) => (n.roles ?? []).join(", ") },

@@ -7,6 +7,7 @@ import { When, span, tick } from "../time.mjs";
 import { Chart, Spark } from "../chart.mjs";
 import { Heading, Failure, Panel, Table, Loading } from "../parts.mjs";
 import { Icon } from "../status.mjs";
+import { Verdict } from "../verdict.mjs";
 
 const ranges = ["15m", "1h", "24h"];
 const titles = { instances: "Instances", actors: "Actors", hooks: "Hooks", tasks: "Tasks", alarms: "Alarms", schedules: "Schedules", outbox: "Outbox" };
@@ -24,8 +25,10 @@ export function Overview() {
     <${Failure} error=${error} retry=${refresh} />
     ${!data && !error && html`<${Loading} />`}
     ${data && isNew(data) && html`<p class="empty">No work yet. ${docs && html`The <a href=${docs + "quickstart"}>quickstart</a> shows the first steps. `}<a href=${link(["definitions"])}>Start an instance</a> of a state machine that a process serves.</p>`}
+    <${Verdict} />
     ${data && html`<div class="cards">${(data.kinds ?? []).map((k) => html`<${Kind} key=${k.kind} of=${k} spark=${data.series?.throughput?.[k.kind]} />`)}</div>
       <${Horizon} of=${data.horizon} />
+      <${Paused} rows=${data.paused ?? []} />
       <${Unserved} rows=${data.unserved ?? []} cap=${data.cap} />
       <${Charts} series=${data.series} />
       <div class="columns">
@@ -63,13 +66,13 @@ function Charts({ series }) {
   if (!series) return null;
   const from = Date.parse(series.from);
   const step = millis(series.step);
-  const chart = (title, lines, unit) => lines.length > 0 && html`<${Chart} title=${title} lines=${lines} from=${from} step=${step} unit=${unit} />`;
+  const chart = (title, lines, unit, bad) => lines.length > 0 && html`<${Chart} title=${title} lines=${lines} from=${from} step=${step} unit=${unit} bad=${bad} />`;
   const each = (byName) => Object.entries(byName ?? {}).map(([name, values]) => ({ name, values }));
   const charts = [
-    chart(`Throughput per ${series.step}`, each(series.throughput), ""),
+    chart(`Throughput per ${span(step)}`, each(series.throughput), ""),
     chart("Latency", each(series.latency_ms), " ms"),
     chart("Backlog", series.backlog ? [{ name: "due", values: series.backlog }] : [], ""),
-    chart("Failures", series.failures ? [{ name: "failed", values: series.failures }] : [], ""),
+    chart("Failures", series.failures ? [{ name: "failed", values: series.failures }] : [], "", true),
   ].filter(Boolean);
   return html`<div class=${"charts charts-" + charts.length}>${charts}</div>`;
 }
@@ -91,7 +94,7 @@ function Queues({ rows }) {
     ["Due", (q) => (q.due ?? 0).toLocaleString()],
     ["Oldest due", (q) => html`<${When} at=${q.oldest_due_at} />`],
     ["Running", (q) => takers(q).reduce((n, t) => n + t.running, 0).toLocaleString()],
-    ["Processes", (q) => (nodes.data && !takers(q).length ? html`<span class="is-bad"><${Icon} shape="jail" /> none</span>` : takers(q).length)],
+    ["Processes", (q) => (!nodes.data ? "–" : !takers(q).length ? html`<span class="is-bad"><${Icon} shape="jail" /> none</span>` : takers(q).length)],
   ]} /><//>`;
 }
 
@@ -102,6 +105,18 @@ function Horizon({ of }) {
   return html`<${Panel} title="Deleted rows are kept" cls="full horizon">
     <p><${Icon} shape="odd" /> ${what} <b>${of.name}</b>${of.detail && ` (${of.detail})`} has been open${of.since ? html` since <${When} at=${of.since} />` : " for long"}: ${(of.dead_rows ?? 0).toLocaleString()} deleted rows cannot be removed. Work becomes slower the longer it stays open.</p>
   <//>`;
+}
+
+// Paused shows what no process claims until it is resumed.
+function Paused({ rows }) {
+  if (!rows.length) return null;
+  return html`<${Panel} title="Paused" cls="full paused"><${Table} title="Work that no process claims until it is resumed" rows=${rows} keyOf=${(p) => p.target} cls="labelled" columns=${[
+    ["Target", (p) => html`<${Icon} shape="odd" /> <b>${p.target}</b>`],
+    ["Since", (p) => html`<${When} at=${p.at} />`],
+    ["Until", (p) => (p.until ? html`<${When} at=${p.until} />` : "resumed")],
+    ["By", (p) => p.actor],
+    ["Reason", (p) => p.reason],
+  ]} /><//>`;
 }
 
 // Unserved shows due work that no live process serves: it waits until a process does.

@@ -18,17 +18,20 @@ export const isEnd = (e) => ends.has(e.outcome) && e.duration_ms !== undefined &
 /** stepAt is the step that is highlighted at a point. */
 export const stepAt = (e, first) => (e.outcome === "created" ? first : e.next || e.step);
 
+/** failedRun reports whether an entry is a run that failed and is tried again. */
+export const failedRun = (e) => e.outcome === "error" || e.outcome === "replay" && Boolean(e.error);
+
 /** pointText is a short description of a point. */
 export function pointText(e) {
   if (!e) return "";
   if (e.outcome === "created") return "started";
-  return e.next && e.next !== e.step ? `${e.step} → ${e.next}` : `${e.step}: ${e.outcome}`;
+  return e.next && e.next !== e.step ? `${e.step} → ${e.next}` : `${e.step}: ${failedRun(e) ? "failed" : e.outcome}`;
 }
 
 const words = {
   created: () => "was started",
   next: (e) => `continued with ${e.next}`,
-  replay: () => "requested another run",
+  replay: (e) => (e.error ? "failed, and is tried again" : "requested another run"),
   await: (e) => `waits for a signal${e.next ? `, then continues with ${e.next}` : ""}`,
   spawn: (e) => `started children${e.next ? `, and continues with ${e.next} when they have finished` : ""}`,
   done: () => "finished the instance as done",

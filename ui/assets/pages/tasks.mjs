@@ -9,11 +9,11 @@ import { ask } from "../dialog.mjs";
 import { say } from "../toast.mjs";
 import { List } from "../list.mjs";
 import { ID, Short } from "../copy.mjs";
-import { Status, waiting } from "../status.mjs";
+import { Status, Tries, runnable, waiting } from "../status.mjs";
 import { At, When } from "../time.mjs";
 import { JSONView } from "../json.mjs";
 import { Field, JSONField } from "../form.mjs";
-import { Attempts } from "../attempts.mjs";
+import { Attempts, Retrying } from "../attempts.mjs";
 import { Timeline } from "../timeline.mjs";
 import { ErrorText, Facts, Failure, Heading, Loading, Panel, Table } from "../parts.mjs";
 import { AuditLink } from "./audit.mjs";
@@ -22,6 +22,7 @@ const statuses = ["ready", "running", "retrying", "scheduled", "done", "failed",
 
 const actions = [
   { name: "retry", label: "Retry", past: "retried", key: "r", statuses: ["failed", "quarantined"], run: (t) => post(`tasks/${segment(t.id)}/retry`) },
+  { name: "run", label: "Run now", past: "run now", key: "R", statuses: runnable, run: (t) => post(`tasks/${segment(t.id)}/run`) },
   { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses: waiting, run: (t) => post(`tasks/${segment(t.id)}/cancel`), question: (t) => `${t.type} ${t.id} will not run.` },
 ];
 
@@ -34,7 +35,7 @@ const spec = {
   empty: "No task matches.",
   columns: [
     { title: "Task", cell: (t) => html`<b>${t.type}</b> <${Short} id=${t.id} />` },
-    { title: "Status", cell: (t) => html`<${Status} of=${t.status} />` },
+    { title: "Status", cell: (t) => html`<${Status} of=${t.status} /><${Tries} of=${t} />` },
     { title: "Attempts", cell: (t) => t.attempts ?? 0 },
     { title: "Scheduled", cell: (t) => html`<${When} at=${t.scheduled_at} />` },
     { title: "Finished", cls: "minor", cell: (t) => html`<${When} at=${t.finished_at} />` },
@@ -76,6 +77,7 @@ export function Task({ names: [id] }) {
   return html`<${Heading} title=${t.type} kind="Task"><${AuditLink} kind="tasks" target=${t.id} /><${Actions} actions=${actions} row=${t} one="task" after=${refresh} /><//>
     <${Failure} error=${error} />
     <div class="lead"><${Status} of=${t.status} /><${ID} id=${t.id} /></div>
+    <${Retrying} of=${t} />
     <div class="columns">
       <div>
         ${t.facts?.length > 0 && html`<${Panel} title="Facts of the business process"><${Timeline} entries=${t.facts.map(fact)} /><//>`}
