@@ -76,8 +76,12 @@ type root struct {
 	waits   []wait
 	active  int  // branches that neither wait nor are joined
 	ended   bool // the run unwinds
+	// decided is the decision of the run, until the session has it.
+	decided *journal.End
 	undoing bool
-	live    []*branch
+	// compensated is true if compensation was registered, and it runs.
+	compensated bool
+	live        []*branch
 }
 
 // parallel is the maximum number of steps of one instance that run concurrently.
@@ -95,6 +99,7 @@ func newRoot(s journal.Session, tolerant bool) *root {
 // load indexes the journal.
 func (r *root) load(rows []store.JournalRow) {
 	slices.SortFunc(rows, func(a, b store.JournalRow) int { return cmp.Compare(a.Seq, b.Seq) })
+	rows = r.reopened(rows)
 	seen := map[string]bool{}
 	for _, row := range rows {
 		r.rows[row.Key] = row
@@ -102,6 +107,7 @@ func (r *root) load(rows []store.JournalRow) {
 		r.bytes += len(edge.Value(row.Result))
 		if row.Key == generationKey {
 			r.generation = row.Attempt
+			r.tolerant = r.tolerant || row.Result != nil
 			continue
 		}
 		base := strings.TrimRight(row.Key, "!=^")
@@ -127,7 +133,8 @@ const (
 	undoMark = "~"
 )
 
-// close ends the branches.
+// close ends the branches, and gives the decision to the session. Branches may be committing until
+// then: what a failed commit has not written is part of the decision.
 func (r *root) close() {
 	r.mu.Lock()
 	r.ended = true
@@ -135,6 +142,31 @@ func (r *root) close() {
 	r.mu.Unlock()
 	r.cancel()
 	r.branches.Wait()
+	r.hand(r.session.End)
+}
+
+// hand gives the decision to the session, once.
+func (r *root) hand(give func(journal.End)) {
+	r.mu.Lock()
+	e := r.decided
+	if e != nil {
+		r.decided = nil
+		e.Progress, r.pending = r.pending, journal.Progress{}
+	}
+	r.mu.Unlock()
+	if e != nil {
+		give(*e)
+	}
+}
+
+// decide sets the decision of the run, if there is none. The lock must be held.
+func (r *root) decide(e journal.End) {
+	if r.ended {
+		return
+	}
+	r.ended, r.decided = true, &e
+	r.cancel()
+	r.changed.Broadcast()
 }
 
 // unwind ends the goroutine because the run has ended. The lock must be held.
@@ -145,13 +177,7 @@ func (r *root) unwind() {
 
 // end sets the decision of the run and ends the goroutine. The lock must be held.
 func (r *root) end(e journal.End) {
-	if !r.ended {
-		r.ended = true
-		e.Progress, r.pending = r.pending, journal.Progress{}
-		r.session.End(e)
-		r.cancel()
-		r.changed.Broadcast()
-	}
+	r.decide(e)
 	r.unwind()
 }
 
@@ -244,16 +270,27 @@ func (r *root) record(row store.JournalRow) {
 func (r *root) flush() {
 	r.commits.Lock()
 	defer r.commits.Unlock()
-	r.mu.Lock()
-	p := r.pending
-	r.pending = journal.Progress{}
-	r.mu.Unlock()
+	p := r.takePending()
 	if p.Empty() {
 		return
 	}
 	if err := r.session.Commit(p); err != nil {
 		r.abort()
 	}
+}
+
+// takePending returns what is to be committed. After the end of the run, that belongs to its
+// decision, and the goroutine ends: a commit without it would leave a gap in the journal. The
+// lock of commits must be held.
+func (r *root) takePending() journal.Progress {
+	r.mu.Lock()
+	if r.ended {
+		r.unwind()
+	}
+	defer r.mu.Unlock()
+	p := r.pending
+	r.pending = journal.Progress{}
+	return p
 }
 
 // abort ends the goroutine because the claim was lost.
@@ -288,13 +325,7 @@ func (r *root) now() time.Time {
 func (r *root) panicked(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ended {
-		return
-	}
-	r.ended = true
-	r.session.End(journal.End{Kind: journal.Panicked, Err: err, Progress: r.pending})
-	r.cancel()
-	r.changed.Broadcast()
+	r.decide(journal.End{Kind: journal.Panicked, Err: err})
 }
 
 // finish decides how the instance finishes after the function has returned.
@@ -323,10 +354,13 @@ func (r *root) finish(run *Run, out any, err error) {
 		r.unvisited()
 		r.mu.Unlock()
 	}
-	if failed := r.undo(run); failed != nil {
-		end.Kind, end.Err = journal.Failed, errors.Join(end.Err, failed)
-	}
+	failed := r.undo(run)
 	r.mu.Lock()
+	if failed != nil {
+		end.Kind, end.Err = journal.Failed, errors.Join(end.Err, failed)
+	} else {
+		r.undone()
+	}
 	r.end(end)
 }
 

@@ -106,6 +106,9 @@ func perform[T any](a *attempt, recorded bool, fn func(ctx context.Context) (T, 
 	}
 	a.root.mu.Lock()
 	if a.root.ended {
+		if err == nil && a.root.decided != nil { // its effect is known as long as the decision is not committed
+			a.root.record(a.row(&text, nil))
+		}
 		a.root.unwind()
 	}
 	if err == nil {
@@ -151,10 +154,7 @@ func (a *attempt) commit(fn func(tx *perdure.Tx) (store.JournalRow, error)) erro
 	r := a.root
 	r.commits.Lock()
 	defer r.commits.Unlock()
-	r.mu.Lock()
-	p := r.pending
-	r.pending = journal.Progress{}
-	r.mu.Unlock()
+	p := r.takePending()
 	var row store.JournalRow
 	a.began = r.session.Clock().Now()
 	a.run.inStep = true
@@ -182,7 +182,9 @@ func (a *attempt) commit(fn func(tx *perdure.Tx) (store.JournalRow, error)) erro
 }
 
 func merge(a, b journal.Progress) journal.Progress {
-	return journal.Progress{Rows: append(a.Rows, b.Rows...), Consumed: append(a.Consumed, b.Consumed...), Children: append(a.Children, b.Children...)}
+	return journal.Progress{
+		Reset: a.Reset || b.Reset, Rows: append(a.Rows, b.Rows...), Consumed: append(a.Consumed, b.Consumed...), Children: append(a.Children, b.Children...),
+	}
 }
 
 // prepare checks whether the step may run. It unlocks the run. A step that waits for its next
@@ -290,24 +292,23 @@ func (a *attempt) failure(message string) *StepError {
 	return &StepError{Step: a.key, Attempts: a.number, Message: message, interrupted: message == ErrInterrupted.Error()}
 }
 
-// abandon ends the run because the step does not return.
+// abandon ends the run because the step does not return. It waits for a commit that is in progress,
+// because its rows precede those of the decision. It ends its goroutine.
 func (a *attempt) abandon() {
 	r := a.root
+	r.commits.Lock()
+	defer r.commits.Unlock()
+	defer r.hand(r.session.Abandon)
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ended {
-		return
+	if r.ended { // by another branch, whose decision waits for the step
+		r.unwind()
 	}
 	cause := &core.AbandonedError{Cause: context.DeadlineExceeded}
 	end := journal.End{Kind: journal.Retried, Err: cause, Failures: a.number, Wait: new(time.Duration(0))}
 	if again := a.fail(cause); again != nil {
 		end.Wait = new(max(again.until.Sub(r.session.Clock().Now()), 0))
 	}
-	r.ended = true
-	end.Progress = r.pending
-	r.session.Abandon(end)
-	r.cancel()
-	r.changed.Broadcast()
+	r.end(end)
 }
 
 // result returns the recorded result of the step. The lock is held.

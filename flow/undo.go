@@ -20,6 +20,10 @@ type undo struct {
 // retried by its policy; if it has no attempts left, the instance fails, and the rest of the
 // compensation still runs.
 //
+// After complete compensation, Machines.Retry runs the function from its start: its steps run again,
+// with other keys, and signals that were received stay received. If compensation has failed,
+// Machines.Retry only continues the compensation, and the instance ends as before.
+//
 // Do not use defer for compensation: deferred functions run at every wait.
 func Undo(run *Run, name string, fn func(ctx context.Context) error, options ...StepOption) {
 	key := run.register(name)
@@ -59,6 +63,7 @@ func (a *attempt) recorded() bool {
 	if a.root.ended {
 		a.root.unwind()
 	}
+	a.root.compensated = true
 	_, ok := a.root.rows[a.key]
 	return ok
 }

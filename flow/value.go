@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -15,6 +16,10 @@ func Now(run *Run) time.Time {
 
 // Random returns a random number in [0, n). It is recorded. n must be positive.
 func Random(run *Run, n int64) int64 {
+	if n <= 0 {
+		run.root.mu.Lock()
+		run.root.fail(fault.Invalidf("n of Random", "must be positive, got %d", n))
+	}
 	return value(run, "random", func() int64 { return rand.Int64N(n) })
 }
 

@@ -36,7 +36,6 @@ func (r *root) idle() {
 	if r.active--; r.active > 0 || r.ended {
 		return
 	}
-	r.ended = true
 	end := journal.End{Kind: journal.Parked}
 	var first time.Time
 	for _, w := range r.waits {
@@ -55,10 +54,7 @@ func (r *root) idle() {
 	if !first.IsZero() {
 		end.Wait = new(max(first.Sub(r.session.Clock().Now()), 0))
 	}
-	end.Progress, r.pending = r.pending, journal.Progress{}
-	r.session.End(end)
-	r.cancel()
-	r.changed.Broadcast()
+	r.decide(end)
 }
 
 // Sleep waits for a time. A sleeping function is a row: it uses no memory in any process. The time

@@ -156,6 +156,9 @@ func (e *execution) fanout(p journal.Progress) int {
 // progress adds what a function has done to the sets.
 func (w *writing) progress(e *execution, p journal.Progress) {
 	id := e.instance.ID
+	if p.Reset {
+		w.emptied = append(w.emptied, id)
+	}
 	for _, row := range p.Rows {
 		row.Instance = id
 		if row.Kind == store.JournalFailure {

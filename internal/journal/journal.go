@@ -31,6 +31,8 @@ type Function interface {
 
 // Progress has the results of a function since its last commit.
 type Progress struct {
+	// Reset is true if Rows replace the journal.
+	Reset bool
 	// Rows are new rows of the journal.
 	Rows []store.JournalRow
 	// Consumed are the signals that were received.
@@ -40,7 +42,7 @@ type Progress struct {
 }
 
 // Empty reports whether there is nothing to commit.
-func (p Progress) Empty() bool { return len(p.Rows)+len(p.Consumed)+len(p.Children) == 0 }
+func (p Progress) Empty() bool { return !p.Reset && len(p.Rows)+len(p.Consumed)+len(p.Children) == 0 }
 
 // Kind is the kind of the end of a run.
 type Kind int

@@ -10,7 +10,7 @@ const Uncounted = 1_000_000_000
 // ReopenInstances returns the statements that reopen finished instances. Their unique keys must
 // have been entered again before.
 func (s *Store) ReopenInstances(ids []string, now Now) []sqldb.Stmt {
-	return []sqldb.Stmt{s.stmt("InstanceReset", at(now), one(ids)), s.ReopenJournal(ids), s.stmt("DeadlineEnter", one(ids)), s.stmt("FinishedRevive", one(ids))}
+	return []sqldb.Stmt{s.stmt("InstanceReset", at(now), one(ids)), s.stmt("InstanceUncancel", one(ids)), s.ReopenJournal(ids), s.stmt("DeadlineEnter", one(ids)), s.stmt("FinishedRevive", one(ids))}
 }
 
 // EnterUniques returns the statement that occupies free unique keys.

@@ -31,10 +31,22 @@ from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0
 straight_join perdure.journal j force index (primary) on j.instance_id = o.id
 
 -- name: JournalReopen
+-- Removes the failures. If compensation has begun, only its own: the function must fail again.
 delete j
-from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
+from (
+  select o.id, exists (select 1 from perdure.journal u where u.instance_id = o.id and left(u.`key`, 1) = '~') as undoing
+  from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
+  group by o.id
+) o
 straight_join perdure.journal j force index (primary) on j.instance_id = o.id
-where j.error is not null or j.kind = 3
+where (j.error is not null or j.kind = 3) and (left(j.`key`, 1) = '~' or not o.undoing)
+
+-- name: InstanceUncancel
+-- A function whose compensation is complete (~@) is not cancelled any more.
+update json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
+straight_join perdure.instances i force index (primary) on i.id = o.id
+set i.cancel_reason = null
+where i.cancel_reason is not null and exists (select 1 from perdure.journal j where j.instance_id = i.id and j.`key` = '~@')
 
 -- name: InstanceForgive
 update json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o

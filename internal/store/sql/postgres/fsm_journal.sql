@@ -34,9 +34,17 @@ using unnest(?::uuid[]) as o (id)
 where j.instance_id = o.id
 
 -- name: JournalReopen
+-- Removes the failures. If compensation has begun, only its own: the function must fail again.
 delete from perdure.journal j
 using unnest(?::uuid[]) as o (id)
 where j.instance_id = o.id and (j.error is not null or j.kind = 3)
+  and (starts_with(j.key, '~') or not exists (select 1 from perdure.journal u where u.instance_id = o.id and starts_with(u.key, '~')))
+
+-- name: InstanceUncancel
+-- A function whose compensation is complete (~@) is not cancelled any more.
+update perdure.instances i
+set cancel_reason = null
+where i.id = any(?::uuid[]) and i.cancel_reason is not null and exists (select 1 from perdure.journal j where j.instance_id = i.id and j.key = '~@')
 
 -- name: JournalSealed
 select json_build_array(instance_id, key)::text, instance_id::text, key, result::text

@@ -24,8 +24,16 @@ delete from perdure.journal
 where instance_id in (select value->>0 from jsonb_each(?1))
 
 -- name: JournalReopen
+-- Removes the failures. If compensation has begun, only its own: the function must fail again.
 delete from perdure.journal
 where instance_id in (select value->>0 from jsonb_each(?1)) and (error is not null or kind = 3)
+  and (key >= '~' or instance_id not in (select u.instance_id from perdure.journal u where u.instance_id in (select value->>0 from jsonb_each(?1)) and u.key >= '~'))
+
+-- name: InstanceUncancel
+-- A function whose compensation is complete (~@) is not cancelled any more.
+update perdure.instances
+set cancel_reason = null
+where id in (select value->>0 from jsonb_each(?1)) and cancel_reason is not null and exists (select 1 from perdure.journal j where j.instance_id = perdure.instances.id and j.key = '~@')
 
 -- name: JournalSealed
 select json_array(instance_id, key), instance_id, key, result
